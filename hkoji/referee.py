@@ -27,8 +27,7 @@ from hkoji.game.held_keys import verify_gateway
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
-from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
-from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
+from hkoji.log.line import GENESIS, SERVER_NAME, Entry, Line, SignedReceipt, make_entry, make_receipt, sign_entry
 from hkoji.log.mail_claim import MailClaim
 from hkoji.log.private_key import Signer
 from hkoji.log.statement import Dealt, View, make_view

@@ -18,8 +18,7 @@ from hkoji.arena.plan import MatchPlan, seated
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Dealer, Opening, entropy_commit
 from hkoji.game.submission import Submission
-from hkoji.log.entry import SERVER_NAME, make_entry
-from hkoji.log.line import Line, format_log, sign_entry
+from hkoji.log.line import SERVER_NAME, Line, format_log, make_entry, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Deal, Decision, Draw, Event, Reveal
 from hkoji.rules.protocol import DECISION_KINDS, Due, Ruleset, State

@@ -27,8 +27,7 @@ from hkoji.arena.match import MatchGame, PlayedGame
 from hkoji.arena.plan import MatchPlan, seated
 from hkoji.arena.referees import bot_key, service_key
 from hkoji.errors import StorageError
-from hkoji.log.entry import SERVER_NAME
-from hkoji.log.line import parse_log
+from hkoji.log.line import SERVER_NAME, parse_log
 from hkoji.messages.text import tell
 from hkoji.study.shares import Z95, wilson
 

@@ -22,8 +22,7 @@ from hkoji.game.course import Course
 from hkoji.game.entry_kinds import EntryBody, begin
 from hkoji.game.knowledge import SpectatorKnowledge
 from hkoji.game.replay import public_knowledge, replay
-from hkoji.log.entry import Entry
-from hkoji.log.line import Line
+from hkoji.log.line import Entry, Line
 from hkoji.messages.text import tell
 
 

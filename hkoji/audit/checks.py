@@ -10,7 +10,7 @@ and which moves are legal. They cannot import this module, which stands above th
 the audit stand in modules below it, also in one function each:
 
     Canonical text, Files     hkoji/log/canonical.py, line.py
-    Entries (the chain)       hkoji/log/entry.py
+    Entries (the chain)       hkoji/log/line.py
     Keys (weak keys)          hkoji/log/public_key.py
     Signatures (their form)   hkoji/log/sshsig.py
     Held keys (mails)         hkoji/game/held_keys.py
@@ -38,9 +38,8 @@ from hkoji.game.entry_kinds.setting_up import link_statement
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.setup import LinkInvite
 from hkoji.log import sshsig
-from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.game_statements import HeadStatement
-from hkoji.log.line import Line, Receipt, SignedReceipt, entry_namespace
+from hkoji.log.line import SERVER_NAME, Entry, Line, Receipt, SignedReceipt, entry_namespace
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import any_of, tell
 

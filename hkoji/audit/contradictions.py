@@ -17,7 +17,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.clock import Outage, Way, came_by
 from hkoji.game.commitments import DuplicateTerms
 from hkoji.game.entry_kinds import parse_body
-from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import SERVER_NAME
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 

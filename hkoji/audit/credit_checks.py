@@ -14,8 +14,8 @@ from hkoji.game.clock import Effect, GameClock, Outage, Way
 from hkoji.game.entry_kinds import Annul, GivenTime
 from hkoji.game.held_keys import verify_statement_mail
 from hkoji.log import sshsig
-from hkoji.log.entry import Entry
 from hkoji.log.game_statements import make_annul, make_gift
+from hkoji.log.line import Entry
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice, takewhile
 from typing import Final
 
-from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, is_evidence, parse_evidence
+from hkoji.audit.evidence_file import EntryTree, EvidenceFile, is_evidence, parse_evidence
 from hkoji.audit.keyring import ExpectedKeys, MapChecks, Party
 from hkoji.audit.log_audit import LOG_STEPS, Audit, AuditStep, Finding, audit
 from hkoji.audit.service_statements import ServiceStatements
@@ -21,10 +21,10 @@ from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
 from hkoji.errors import HkojiError, NotUnderstoodError
 from hkoji.game import entry_kinds
-from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import SignedHead
-from hkoji.log.line import Line, format_log, parse_lines
+from hkoji.log.line import SERVER_NAME, Line, format_log, parse_lines
 from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import SignedView
 from hkoji.messages.text import plural, tell
 
 _STEPS: Final = (*LOG_STEPS, AuditStep.EVIDENCE)

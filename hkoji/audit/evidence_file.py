@@ -7,18 +7,16 @@ a file are those that its maker had pinned, and no proof.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError
 from hkoji.game.entry_kinds import EntryBody, parse_body
-from hkoji.log.canonical import JsonValue, decode, decode_base64, encode, is_hex, is_name
-from hkoji.log.entry import GENESIS, Entry
-from hkoji.log.game_statements import SignedHead, parse_head
-from hkoji.log.line import Line, SignedEntry, format_line, format_signed, parse_line
+from hkoji.log.canonical import JsonValue, decode, encode, is_hex, is_name
+from hkoji.log.game_statements import SignedHead, format_head, parse_head_line
+from hkoji.log.line import GENESIS, Entry, Line, format_line, parse_line
 from hkoji.log.public_key import PublicKey, parse_public_key
-from hkoji.log.statement import View, parse_view
+from hkoji.log.statement import SignedView, format_view, parse_view_line
 from hkoji.messages.text import tell
 
 VERSION: Final = 1
@@ -28,20 +26,9 @@ MAX_HEADER_BYTES: Final = 65_536
 
 _BEGINS: Final = '{"evidence":'
 _WHAT: Final = tell("evidence")
-_SIGNED: Final = r'\{"sig":"([A-Za-z0-9+/]++={0,2})","text":"([ !#-\[\]-~]*+(?:\\"[ !#-\[\]-~]*+)*+)"\}'
-_VIEW: Final = re.compile(rf'\{{"view":{_SIGNED}\}}')
-_HEAD: Final = re.compile(rf'\{{"head":{_SIGNED}\}}')
 _BEGINS_VIEW: Final = '{"view":'
 _BEGINS_HEAD: Final = '{"head":'
 _REFUSED: Final = '{"refused":'
-
-
-class SignedView(NamedTuple):
-    """A view with the SSHSIG blob that came with it."""
-
-    view: View
-    sig: bytes
-
 
 SignedStatement: TypeAlias = Line | SignedView | SignedHead
 """A statement that the service has sent and a client can refuse."""
@@ -73,16 +60,6 @@ def format_evidence(evidence: EvidenceFile) -> str:
     return f"{header}\n{evidence.log}" + "".join(f"{line}\n" for line in (*views, *heads, *refused))
 
 
-def format_view(shown: SignedView) -> str:
-    """A view's line, without the newline."""
-    return f"{_BEGINS_VIEW}{format_signed(shown.view.text, shown.sig)}}}"
-
-
-def format_head(signed: SignedHead) -> str:
-    """The line of a signed head, without the newline."""
-    return f"{_BEGINS_HEAD}{format_signed(signed.statement.text, signed.sig)}}}"
-
-
 def format_refused(statement: SignedStatement) -> str:
     """The line of a refused statement, without the newline."""
     match statement:
@@ -93,29 +70,6 @@ def format_refused(statement: SignedStatement) -> str:
         case SignedHead():
             inner = format_head(statement)
     return f"{_REFUSED}{inner}}}"
-
-
-def read_view(signed: SignedEntry) -> SignedView:
-    """Parses a view as the service sent it. Raises `MalformedError` or `NotUnderstoodError`."""
-    return SignedView(parse_view(signed.text), signed.sig)
-
-
-def parse_view_line(text: str) -> SignedView:
-    """Reads a view's line. Raises `MalformedError` or `NotUnderstoodError`."""
-    match = _VIEW.fullmatch(text)
-    if match is None:
-        raise MalformedError(tell("line"), tell("it is not a signed view in canonical form"))
-    sig, wrapped = match.groups()
-    return SignedView(parse_view(wrapped.replace('\\"', '"')), decode_base64(sig, "signature"))
-
-
-def parse_head_line(text: str) -> SignedHead:
-    """Reads the line of a signed head. Raises `MalformedError` or `NotUnderstoodError`."""
-    match = _HEAD.fullmatch(text)
-    if match is None:
-        raise MalformedError(tell("line"), tell("it is not a signed head in canonical form"))
-    sig, wrapped = match.groups()
-    return SignedHead(parse_head(wrapped.replace('\\"', '"')), decode_base64(sig, "signature"))
 
 
 def parse_refused_line(text: str) -> SignedStatement:

@@ -27,8 +27,7 @@ from hkoji.game.entry_kinds import EntryBody, Open
 from hkoji.game.entry_kinds.key_changes import Delegate, KeyChange, Rekey, Revoke, changed_name
 from hkoji.game.held_keys import MailClaim, MailGrade, SeatGrade
 from hkoji.game.setup import LinkInvite, verify_replaced_key
-from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.line import Line
+from hkoji.log.line import SERVER_NAME, Entry, Line
 from hkoji.log.mail_claim import MAIL
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import plural, tell

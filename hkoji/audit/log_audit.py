@@ -38,8 +38,7 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import EntryBody, parse_body
 from hkoji.game.held_keys import SeatGrade
 from hkoji.game.result_text import closing_body, course_result
-from hkoji.log.entry import SERVER_NAME, Entry, verify_link, verify_start
-from hkoji.log.line import Line, parse_lines
+from hkoji.log.line import SERVER_NAME, Entry, Line, parse_lines, verify_link, verify_start
 from hkoji.messages.text import plural, tell
 from hkoji.rules.events import Outcome
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from hkoji.audit.checks import verify_head_time, verify_receipt_time, verify_same_receipt
-from hkoji.audit.evidence_file import EntryTree, SignedView
+from hkoji.audit.evidence_file import EntryTree
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.log import sshsig
-from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.game_statements import HeadStatement, SignedHead
-from hkoji.log.line import Line, Receipt, SignedReceipt
+from hkoji.log.line import SERVER_NAME, Entry, Line, Receipt, SignedReceipt
 from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import SignedView
 from hkoji.messages.text import tell
 
 

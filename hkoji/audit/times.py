@@ -37,8 +37,7 @@ from hkoji.game.agreement import UNTIMED
 from hkoji.game.clock import Effect, GameClock, Pace, Way, came_by
 from hkoji.game.entry_kinds import EntryBody
 from hkoji.game.held_keys import MailGrade, verify_gateway, verify_mail
-from hkoji.log.entry import SERVER_NAME
-from hkoji.log.line import Line
+from hkoji.log.line import SERVER_NAME, Line
 from hkoji.log.public_key import PublicKey
 from hkoji.rules.events import Seat
 

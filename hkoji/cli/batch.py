@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from hkoji.cli import settings
 from hkoji.cli.output import VERSION, CommandOutput, EncodedResult, Exit, encode, error_json
 from hkoji.errors import HkojiError, UsageError
-from hkoji.log.signatures import use_fastest
+from hkoji.log.sshsig import use_fastest
 from hkoji.messages.text import shorten, tell
 
 RunCommand: TypeAlias = Callable[[Sequence[str]], int | None]

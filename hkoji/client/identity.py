@@ -25,7 +25,7 @@ from hkoji.errors import (
     WrongValueError,
 )
 from hkoji.log.canonical import is_name, name_fault
-from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import SERVER_NAME
 from hkoji.log.public_key import KEY_TYPE, PublicKey, parse_public_key
 from hkoji.messages.text import tell
 

@@ -39,9 +39,8 @@ from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64
-from hkoji.log.entry import parse_entry
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
-from hkoji.log.line import Line
+from hkoji.log.line import Line, parse_entry
 from hkoji.messages.text import tell
 
 NEVER: Final = 2**40

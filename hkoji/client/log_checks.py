@@ -27,9 +27,8 @@ from hkoji.game.entry_kinds import End, EntryBody, RevealBody
 from hkoji.game.replay import KEEP_FOLDER, Replay
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
-from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import HeadStatement, SignedHead
-from hkoji.log.line import Line, SignedEntry
+from hkoji.log.line import SERVER_NAME, Line, SignedEntry
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import View, parse_view
 from hkoji.messages.text import tell

@@ -20,8 +20,7 @@ from hkoji.game.commitments import ENTROPY_BYTES, SERVER_V1, entropy_commit
 from hkoji.game.course import Course, Stage
 from hkoji.game.position import Position
 from hkoji.log.canonical import is_hex
-from hkoji.log.entry import SERVER_NAME
-from hkoji.log.line import Line
+from hkoji.log.line import SERVER_NAME, Line
 from hkoji.log.link_key import CODE_BYTES, CODE_DIGITS, link_key
 from hkoji.messages.text import shorten, tell
 from hkoji.rules.events import Seat

@@ -34,8 +34,7 @@ from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import time_of_record
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
-from hkoji.log.entry import Entry, parse_entry
-from hkoji.log.line import Line
+from hkoji.log.line import Entry, Line, parse_entry
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import proof_message
 from hkoji.messages.text import tell

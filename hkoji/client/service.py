@@ -51,9 +51,8 @@ from hkoji.game.position import SLACK_SECONDS
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import SignedHead
-from hkoji.log.line import Line, parse_log, read_line
+from hkoji.log.line import SERVER_NAME, Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_registration
 from hkoji.messages.text import Text, tell

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from hkoji.audit.checks import HEAD_SECONDS
-from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, format_evidence, of_game
+from hkoji.audit.evidence_file import EntryTree, EvidenceFile, format_evidence, of_game
 from hkoji.client.answers import ClockAnswer, ViewAnswer
 from hkoji.client.identity import Identity
 from hkoji.client.kept.evidence import KeptEvidence, readable_view
@@ -50,7 +50,7 @@ from hkoji.game.replay import (
 from hkoji.game.submission import Submission
 from hkoji.log.game_statements import HeadStatement, SignedHead
 from hkoji.log.line import Line, SignedEntry, format_line, format_log
-from hkoji.log.statement import View
+from hkoji.log.statement import SignedView, View
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.game.agreement import DAY, TimeControl, zone_offset
 from hkoji.log.canonical import JsonValue, exactly, is_time
-from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.line import SERVER_NAME, Entry
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 

@@ -18,7 +18,7 @@ from hkoji.game.held_keys import Gateway, MailClaim, verify_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Setup
 from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import SERVER_NAME, Entry, verify_link
+from hkoji.log.line import SERVER_NAME, Entry, verify_link
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Close, Deal, Draw, Event, Outcome, Seat

@@ -18,8 +18,7 @@ from hkoji.game.commitments import Opening, seed_fits
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, EntryBody, begin, parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge, SpectatorKnowledge
-from hkoji.log.entry import Entry
-from hkoji.log.line import Line
+from hkoji.log.line import Entry, Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import View
 from hkoji.messages.text import tell

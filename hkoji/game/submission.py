@@ -15,7 +15,7 @@ from hkoji.game.commitments import SALT_BYTES, Opening, parse_openings
 from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds.play import Move
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
-from hkoji.log.entry import Entry, make_entry, parse_entry
+from hkoji.log.line import Entry, make_entry, parse_entry
 from hkoji.log.mail_claim import MailClaim
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Due

@@ -27,9 +27,8 @@ from hkoji.game.commitments import parse_opening
 from hkoji.game.submission import parse_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import make_head
-from hkoji.log.line import Line, format_log, line_to_json, parse_log
+from hkoji.log.line import SERVER_NAME, Line, format_log, line_to_json, parse_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration

@@ -8,6 +8,7 @@ follows from it.
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError
@@ -23,10 +24,11 @@ from hkoji.log.canonical import (
     JsonValue,
     TextForm,
     decode,
+    decode_base64,
     encode,
     message,
 )
-from hkoji.log.line import read_signed
+from hkoji.log.line import SIGNED, format_signed, read_signed, unquote
 from hkoji.log.mail_claim import MAIL, MailClaim, read_mail
 from hkoji.messages.text import tell
 
@@ -51,6 +53,7 @@ _MAIL_KEY: Final = f'"{MAIL}":'
 _HEAD: Final = TextForm(
     "signed head", MAX_GAME_STATEMENT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER}
 )
+_HEAD_LINE: Final = re.compile(rf'\{{"head":{SIGNED}\}}')
 
 
 class GiftStatement(NamedTuple):
@@ -167,3 +170,17 @@ def read_signed_head(value: object) -> SignedHead:
     """Reads a decoded `{"sig", "text"}` with a head. Raises `MalformedError` or `NotUnderstoodError`."""
     signed = read_signed(value, "signed head")
     return SignedHead(parse_head(signed.text), signed.sig)
+
+
+def parse_head_line(text: str) -> SignedHead:
+    """Reads the line of a signed head. Raises `MalformedError` or `NotUnderstoodError`."""
+    match = _HEAD_LINE.fullmatch(text)
+    if match is None:
+        raise MalformedError(tell("line"), tell("it is not a signed head in canonical form"))
+    sig, wrapped = match.groups()
+    return SignedHead(parse_head(unquote(wrapped)), decode_base64(sig, "signature"))
+
+
+def format_head(signed: SignedHead) -> str:
+    """The line of a signed head, without the newline."""
+    return f'{{"head":{format_signed(signed.statement.text, signed.sig)}}}'

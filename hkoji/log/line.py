@@ -1,8 +1,12 @@
-"""Lines of a log file (an entry's exact text, its signature and, in exports, its receipt), and receipts.
+"""The log: entries, the links of its chain, and the lines of its file, each an entry with signature and receipt.
 
-docs/spec/log.md, "Receipts" and "Files". A receipt is the service's signed statement that an entry is on disk and in
-the chain. Its time is the time of record; an entry's own time is a claim. A line is canonical like an entry, except
-that its strings may hold quotes, written `\\"`.
+docs/spec/log.md, "Entries", "Receipts" and "Files". Each entry names its game, its place and the head before it. Here a
+body is any canonical object; the kinds and their bodies are in `hkoji.game`. Signatures are not part of the chain,
+because a signer can make many for one text.
+
+A receipt is the service's signed statement that an entry is on disk and in the chain. Its time is the time of record;
+an entry's own time is a claim. A line is canonical like an entry, except that its strings may hold quotes, written
+`\\"`.
 """
 
 from __future__ import annotations
@@ -18,24 +22,154 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import (
     GAME,
     HASH,
+    KIND,
+    MAX_DEPTH,
+    NAME,
     NUMBER,
+    OBJECT,
     TIME,
+    TIME_OR_NULL,
     VERSION,
     JsonValue,
     TextForm,
+    decode,
     decode_base64,
+    encode,
     encode_base64,
+    exactly,
     fields,
     message,
 )
-from hkoji.log.entry import MAX_ENTRY_BYTES, SERVER_NAME, Entry, parse_entry
 from hkoji.log.mail_claim import MAIL
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 
+SERVER_NAME: Final = "server"
+
+GENESIS: Final = "0" * 64
+"""The head that the first entry names as the one before it."""
+
+MAX_ENTRY_BYTES: Final = 2**20
+"""The limit. The longest entry is an `end`, with an opening for each card that a long game kept hidden."""
+
+_FORM: Final = TextForm(
+    "entry",
+    MAX_ENTRY_BYTES,
+    {
+        "at": TIME,
+        "body": OBJECT,
+        "by": NAME,
+        "game": GAME,
+        "kind": KIND,
+        "prev": HASH,
+        "seen": TIME_OR_NULL,
+        "seq": NUMBER,
+    },
+)
+
+
+class Entry(NamedTuple):
+    """One entry, made by `parse_entry` or `make_entry`. A named tuple, because logs are read entry by entry.
+
+    `seen` is the time of record of the entry before, None in entry 0.
+    `text` is the exact line, `message` the bytes that are signed and hashed (with the LF), and `head` their SHA-256 in
+    hex, which the next entry names as its `prev`.
+    """
+
+    at: str
+    body: dict[str, JsonValue]
+    by: str
+    game: str
+    kind: str
+    prev: str
+    seen: str | None
+    seq: int
+    text: str
+    message: bytes
+    head: str
+
+
+def parse_entry(text: str) -> Entry:
+    """Reads an entry's exact text. Raises `MalformedError`, or `NotUnderstoodError` for another version."""
+    at, encoded, by, game, kind, prev, said, seq = _FORM.read(text)
+    seen = None if said == "null" else said[1:-1]
+    if (seen is None) != (seq == "0"):
+        raise MalformedError("entry", tell("seen is a time in each entry but the first, and null in that"))
+    body = decode(encoded, "body of an entry", MAX_DEPTH - 1)
+    assert isinstance(body, dict)
+    signed = message(text)
+    return Entry(at, body, by, game, kind, prev, seen, _FORM.number(seq), text, signed, sha256(signed).hexdigest())
+
+
+def make_entry(
+    *, at: str, body: dict[str, JsonValue], by: str, game: str, kind: str, prev: str, seen: str | None, seq: int
+) -> Entry:
+    """An entry from its fields. Raises what `parse_entry` raises."""
+    value: dict[str, JsonValue] = {
+        "at": at,
+        "body": body,
+        "by": by,
+        "game": game,
+        "kind": kind,
+        "prev": prev,
+        "seen": seen,
+        "seq": seq,
+        "v": VERSION,
+    }
+    return parse_entry(encode(value))
+
+
+def verify_start(entry: Entry) -> None:
+    """Checks that `entry` can be a log's first. Raises `MalformedError`."""
+    if entry.seq != 0:
+        raise MalformedError(tell("chain"), tell("it begins with entry {seq}, not with entry 0", seq=entry.seq))
+    if entry.prev != GENESIS:
+        raise MalformedError(tell("chain"), tell("prev of entry 0 is not 64 zeros"))
+
+
+def verify_link(entry: Entry, seq: int, head: str, game: str) -> None:
+    """Checks that `entry` comes right after entry `seq` of `game`, which has that `head`. Raises `MalformedError`."""
+    if entry.game != game:
+        raise MalformedError(
+            tell("chain"), tell("entry {seq} after entry {before} belongs to another game", seq=entry.seq, before=seq)
+        )
+    if entry.seq != seq + 1:
+        raise MalformedError(
+            tell("chain"), tell("entry {seq} does not follow entry {before}", seq=entry.seq, before=seq)
+        )
+    if entry.prev != head:
+        raise MalformedError(
+            tell("chain"), tell("prev of entry {seq} is not the hash of entry {before}", seq=entry.seq, before=seq)
+        )
+
+
+# --- reading bodies ---------------------------------------------------------------------------------------------------
+
+# docs/spec/log.md, "Kinds" and "Growing": readers ignore only this one object.
+_EXT: Final = "ext"
+
+
+def read_fields(
+    body: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> dict[str, JsonValue]:
+    """Reads a body that has exactly `keys`, perhaps some of `optional`, and perhaps `ext`, which is ignored.
+
+    Raises `MalformedError` or `NotUnderstoodError`.
+    """
+    fields = exactly(body, what, keys, (*optional, _EXT, MAIL))
+    # Every reader knows this key. So where it does not belong, the body is malformed.
+    if MAIL in fields and MAIL not in optional:
+        raise MalformedError(what, tell("{key} does not belong in it", key=MAIL))
+    if not isinstance(fields.get(_EXT, {}), dict):
+        raise MalformedError(what, tell("{ext} is not an object", ext=_EXT))
+    return fields
+
+
+# --- receipts and lines -----------------------------------------------------------------------------------------------
+
 MAX_RECEIPT_BYTES: Final = 1024
 
-_FORM: Final = TextForm("receipt", MAX_RECEIPT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER})
+_RECEIPT_FORM: Final = TextForm("receipt", MAX_RECEIPT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER})
 
 
 class Receipt(NamedTuple):
@@ -55,8 +189,8 @@ class Receipt(NamedTuple):
 
 def parse_receipt(text: str) -> Receipt:
     """Reads a receipt's exact text. Raises `MalformedError`, or `NotUnderstoodError` for another version."""
-    at, game, head, seq = _FORM.read(text)
-    return Receipt(at, game, head, _FORM.number(seq), text)
+    at, game, head, seq = _RECEIPT_FORM.read(text)
+    return Receipt(at, game, head, _RECEIPT_FORM.number(seq), text)
 
 
 def make_receipt(*, at: str, game: str, head: str, seq: int) -> Receipt:
@@ -71,7 +205,9 @@ MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 8192
 # Possessive (+): a wrapped string can end in one place only, so the matcher need not remember where to try again.
 _BASE64: Final = r'"([A-Za-z0-9+/]++={0,2})"'
 _WRAPPED: Final = r'"([ !#-\[\]-~]*+(?:\\"[ !#-\[\]-~]*+)*+)"'
-_LINE = re.compile(rf'\{{"entry":{_WRAPPED},(?:"receipt":\{{"sig":{_BASE64},"text":{_WRAPPED}\}},)?"sig":{_BASE64}\}}')
+SIGNED: Final = rf'\{{"sig":{_BASE64},"text":{_WRAPPED}\}}'
+"""Matches what `format_signed` writes, with groups for the signature and the text, which `unquote` reads."""
+_LINE = re.compile(rf'\{{"entry":{_WRAPPED},(?:"receipt":{SIGNED},)?"sig":{_BASE64}\}}')
 _STRANGE = re.compile(r"[^ -~]")
 
 
@@ -155,6 +291,11 @@ def format_signed(text: str, sig: bytes) -> str:
     return f'{{"sig":"{encode_base64(sig)}","text":{_quote(text)}}}'
 
 
+def unquote(text: str) -> str:
+    """The text that stands in a line as the string `text`, without the quotes around it."""
+    return text.replace('\\"', '"')
+
+
 def _format(text: str, sig: bytes, receipt: str) -> str:
     middle = f'"receipt":{receipt},' if receipt else ""
     return f'{{"entry":{_quote(text)},{middle}"sig":"{encode_base64(sig)}"}}'
@@ -171,10 +312,10 @@ def parse_line(text: str) -> Line:
     if match is None:
         raise _explain(text)
     wrapped, receipt_sig, receipt, sig = match.groups()
-    entry = parse_entry(_unquote(wrapped))
+    entry = parse_entry(unquote(wrapped))
     if receipt is None:
         return Line(entry, decode_base64(sig, "signature"))
-    signed = SignedReceipt(parse_receipt(_unquote(receipt)), decode_base64(receipt_sig, "signature of the receipt"))
+    signed = SignedReceipt(parse_receipt(unquote(receipt)), decode_base64(receipt_sig, "signature of the receipt"))
     return Line(entry, decode_base64(sig, "signature"), signed)
 
 
@@ -259,10 +400,6 @@ def _explain(text: str) -> MalformedError:
 
 def _quote(text: str) -> str:
     return '"' + text.replace('"', '\\"') + '"'
-
-
-def _unquote(text: str) -> str:
-    return text.replace('\\"', '"')
 
 
 def _text(value: dict[str, JsonValue], name: str, what: str) -> str:

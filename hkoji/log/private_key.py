@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from hkoji.errors import LoginError, MalformedError
 from hkoji.log import sshsig
 from hkoji.log.public_key import KEY_BYTES, PublicKey
-from hkoji.log.signatures import Sign, SignatureLibrary, library
+from hkoji.log.sshsig import Sign, SignatureLibrary, library
 from hkoji.messages.text import plural, tell
 
 if TYPE_CHECKING:

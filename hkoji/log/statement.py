@@ -27,11 +27,12 @@ from hkoji.log.canonical import (
     JsonValue,
     TextForm,
     decode,
+    decode_base64,
     encode,
     fields,
     message,
 )
-from hkoji.log.entry import MAX_ENTRY_BYTES
+from hkoji.log.line import MAX_ENTRY_BYTES, SIGNED, SignedEntry, format_signed, unquote
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
 
@@ -46,6 +47,7 @@ _REGISTRATION: Final = TextForm(
 )
 _LOGIN: Final = TextForm("login", MAX_STATEMENT_BYTES, {"expires": TIME, "nonce": HASH, "origin": ORIGIN})
 _ORIGIN: Final = TextForm("origin", MAX_STATEMENT_BYTES, {"nonce": HASH, "origin": ORIGIN})
+_VIEW_LINE: Final = re.compile(rf'\{{"view":{SIGNED}\}}')
 _CARDS = re.compile(r"[A-Z0-9]+")
 
 
@@ -72,6 +74,13 @@ class View:
     def message(self) -> bytes:
         """The signed bytes, in namespace `hkoji.view.v1`."""
         return message(self.text)
+
+
+class SignedView(NamedTuple):
+    """A view with the SSHSIG blob that came with it."""
+
+    view: View
+    sig: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +140,25 @@ def make_view(*, dealt: tuple[Dealt, ...], game: str, head: str, seat: int, seq:
     """A view from its fields. Raises what `parse_view` raises."""
     rounds: list[JsonValue] = [{"cards": each.cards, "round": each.round} for each in dealt]
     return parse_view(encode({"dealt": rounds, "game": game, "head": head, "seat": seat, "seq": seq, "v": VERSION}))
+
+
+def read_view(signed: SignedEntry) -> SignedView:
+    """Parses a view as the service sent it. Raises `MalformedError` or `NotUnderstoodError`."""
+    return SignedView(parse_view(signed.text), signed.sig)
+
+
+def parse_view_line(text: str) -> SignedView:
+    """Reads a view's line. Raises `MalformedError` or `NotUnderstoodError`."""
+    match = _VIEW_LINE.fullmatch(text)
+    if match is None:
+        raise MalformedError(tell("line"), tell("it is not a signed view in canonical form"))
+    sig, wrapped = match.groups()
+    return SignedView(parse_view(unquote(wrapped)), decode_base64(sig, "signature"))
+
+
+def format_view(shown: SignedView) -> str:
+    """A view's line, without the newline."""
+    return f'{{"view":{format_signed(shown.view.text, shown.sig)}}}'
 
 
 def parse_registration(text: str) -> Registration:

@@ -18,7 +18,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.log.entry import Entry
+from hkoji.log.line import Entry
 from hkoji.mail.addresses import TOKEN_LETTERS
 from hkoji.mail.commands import OrderKind
 

@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 
 from hkoji.audit.log_audit import audit
 from hkoji.cli.audit.command import map_in_two_threads
-from hkoji.log import signatures, sshsig
-from hkoji.log.entry import SERVER_NAME
-from hkoji.log.signatures import Libsodium, OpenSSL, SignatureLibrary, Verify
+from hkoji.log import sshsig
+from hkoji.log.line import SERVER_NAME
+from hkoji.log.sshsig import Libsodium, OpenSSL, SignatureLibrary, Verify
 from scripts.bench.page import record_speed
 from scripts.bench.timing import Contender, report, speeds
 from tests.support.table import Table, whole_game
@@ -59,12 +59,12 @@ def run() -> None:
 
 @contextmanager
 def _using(library: SignatureLibrary) -> Iterator[None]:
-    before = signatures.library()
-    signatures.use(library)
+    before = sshsig.library()
+    sshsig.use(library)
     try:
         yield
     finally:
-        signatures.use(before)
+        sshsig.use(before)
 
 
 def _one_by_one(name: str, tables: list[Table]) -> None:
@@ -181,7 +181,7 @@ def _signatures(tables: list[Table]) -> list[Signature]:
     raw: list[Signature] = []
     for table in tables:
         keys = {"alice": table.keys[0].public, "bob": table.keys[1].public, SERVER_NAME: table.server.public}
-        loaded = {name: signatures.library().verifier(key.raw) for name, key in keys.items()}
+        loaded = {name: sshsig.library().verifier(key.raw) for name, key in keys.items()}
         for line in table.lines:
             assert line.receipt is not None
             namespace = sshsig.SERVER if line.entry.by == SERVER_NAME else sshsig.ENTRY

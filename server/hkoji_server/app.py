@@ -22,7 +22,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
-from hkoji.log.signatures import use_fastest
+from hkoji.log.sshsig import use_fastest
 from hkoji.messages.text import tell
 from hkoji.service_url import same_address
 from hkoji_server.log import configure_logging, log

@@ -19,7 +19,7 @@ from hkoji.errors import UsageError
 from hkoji.game.clock import Way
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.signatures import use_fastest
+from hkoji.log.sshsig import use_fastest
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.dkim_rules import load_dkimpy
 from hkoji.messages.text import tell

@@ -7,14 +7,7 @@ from itertools import permutations
 import pytest
 
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.audit.evidence_file import (
-    MAX_HEADER_BYTES,
-    MAX_STATEMENTS,
-    EvidenceFile,
-    SignedView,
-    format_evidence,
-    parse_evidence,
-)
+from hkoji.audit.evidence_file import MAX_HEADER_BYTES, MAX_STATEMENTS, EvidenceFile, format_evidence, parse_evidence
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.audit.view_checks import MOST_COURSES
 from hkoji.errors import MalformedError
@@ -22,7 +15,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.log.line import Line, format_log, parse_log
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.statement import Dealt
+from hkoji.log.statement import Dealt, SignedView
 from tests.support.adversary import follow, other_cards
 from tests.support.docs import DOCS
 from tests.support.forgery import every_pin, rewrite

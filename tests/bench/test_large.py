@@ -10,8 +10,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.audit.log_audit import audit
 from hkoji.game.commitments import Opening
-from hkoji.log.entry import parse_entry
-from hkoji.log.line import Line, SignedReceipt, format_log, parse_receipt
+from hkoji.log.line import Line, SignedReceipt, format_log, parse_entry, parse_receipt
 from scripts.bench import large
 from tests.support.loops import run
 from tests.support.times import now

@@ -32,8 +32,7 @@ from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import NetworkError
 from hkoji.game.submission import Submission, format_submission
-from hkoji.log.entry import make_entry
-from hkoji.log.line import sign_entry
+from hkoji.log.line import make_entry, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.service_in_process import Inside, inside

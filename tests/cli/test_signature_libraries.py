@@ -59,9 +59,9 @@ def test_the_service_uses_libsodium(tmp_path: Path) -> None:
 import sys
 from hkoji_server.app import create_app
 from hkoji_server.settings import Settings
-from hkoji.log import signatures
+from hkoji.log import sshsig
 create_app(Settings(data=sys.argv[1]))
-print(type(signatures.library()).__name__)
+print(type(sshsig.library()).__name__)
 """
     done = subprocess.run([sys.executable, "-c", code, tmp_path], check=True, capture_output=True, text=True)
     assert done.stdout == "Libsodium\n"

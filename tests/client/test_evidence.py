@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hkoji.audit.evidence_file import SignedView, parse_evidence
+from hkoji.audit.evidence_file import parse_evidence
 from hkoji.client.kept import evidence, files
 from hkoji.client.kept import game as vault
 from hkoji.client.kept.evidence import DOUBTFUL, PROOF, VIEWS, KeptEvidence
@@ -20,7 +20,7 @@ from hkoji.game import entry_kinds
 from hkoji.log import sshsig
 from hkoji.log.line import SignedEntry, SignedReceipt, make_receipt
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.statement import Dealt, make_view
+from hkoji.log.statement import Dealt, SignedView, make_view
 from hkoji.rules.events import Outcome
 from tests.support.adversary import (
     HostileService,

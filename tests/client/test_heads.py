@@ -11,14 +11,14 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.audit.evidence_file import MAX_STATEMENTS, format_head, parse_evidence
+from hkoji.audit.evidence_file import MAX_STATEMENTS, parse_evidence
 from hkoji.client.kept import evidence as kept_evidence
 from hkoji.client.kept.evidence import DOUBTFUL, HEADS, PROOF, VIEWS, KeptEvidence
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import HkojiError, ServiceError, TrustError
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.game_statements import HeadStatement, SignedHead, make_head
+from hkoji.log.game_statements import HeadStatement, SignedHead, format_head, make_head
 from hkoji.log.private_key import PrivateKey
 from tests.support.adversary import HostileService, proven, refused_by
 from tests.support.memory_service import AT, LocalPlayer, begin, play_on

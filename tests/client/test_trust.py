@@ -18,8 +18,7 @@ from hkoji.errors import LoginError, NotFoundError, NotUnderstoodError, ServiceE
 from hkoji.game.commitments import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import make_entry
-from hkoji.log.line import Line, SignedReceipt, line_to_json, make_receipt, sign_entry
+from hkoji.log.line import Line, SignedReceipt, line_to_json, make_entry, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

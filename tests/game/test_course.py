@@ -12,7 +12,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.entry_kinds import begin
 from hkoji.game.knowledge import SpectatorKnowledge
 from hkoji.game.replay import Step, replay
-from hkoji.log.entry import make_entry
+from hkoji.log.line import make_entry
 from hkoji.rules.events import Deal, Draw
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hkoji.errors import InvalidError
 from hkoji.log import sshsig
 from hkoji.log.canonical import MAX_INTEGER, JsonValue, decode, encode
-from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
-from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
+from hkoji.log.line import GENESIS, SERVER_NAME, Entry, Line, SignedReceipt, make_entry, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey
 
 T = TypeVar("T")

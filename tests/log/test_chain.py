@@ -8,7 +8,7 @@ import pytest
 
 from hkoji.errors import MalformedError
 from hkoji.log.canonical import encode
-from hkoji.log.entry import GENESIS, Entry, make_entry, verify_link, verify_start
+from hkoji.log.line import GENESIS, Entry, make_entry, verify_link, verify_start
 from tests.log.samples import AT, LOG, node_id
 
 ENTRIES = [line.entry for line in LOG]

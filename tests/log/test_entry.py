@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from hkoji.errors import MalformedError
 from hkoji.log.canonical import MAX_DEPTH, MAX_INTEGER, JsonValue, encode, is_name, is_time
-from hkoji.log.entry import GENESIS, MAX_ENTRY_BYTES, Entry, make_entry, parse_entry
-from hkoji.log.line import make_receipt, parse_receipt
+from hkoji.log.line import GENESIS, MAX_ENTRY_BYTES, Entry, make_entry, make_receipt, parse_entry, parse_receipt
 from tests.log.samples import AT, GAME, LOG, MOVE, attempt, changed, edits, texts, values
 
 RECEIPT = LOG[3].receipt.receipt if LOG[3].receipt else make_receipt(at=AT, game=GAME, head=MOVE.head, seq=3)

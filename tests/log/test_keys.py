@@ -23,7 +23,7 @@ from hkoji.errors import InvalidError, LoginError, MalformedError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, decode_public_key, parse_public_key
-from hkoji.log.signatures import Libsodium, OpenSSL
+from hkoji.log.sshsig import Libsodium, OpenSSL
 from tests.log.samples import ALICE, attempt, edits, reason
 from tests.support.curve import FIELD, NEUTRAL, ORDER, encode_point, encodings, point_at, small_order, times
 

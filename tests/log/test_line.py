@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hkoji.errors import InvalidError, MalformedError
 from hkoji.log import sshsig
 from hkoji.log.canonical import MAX_DEPTH, JsonValue
-from hkoji.log.entry import MAX_ENTRY_BYTES, make_entry
 from hkoji.log.line import (
+    MAX_ENTRY_BYTES,
     MAX_LINE_BYTES,
     MAX_RECEIPT_BYTES,
     Line,
@@ -22,6 +22,7 @@ from hkoji.log.line import (
     format_line,
     format_log,
     line_to_json,
+    make_entry,
     parse_line,
     parse_lines,
     parse_log,

@@ -46,9 +46,9 @@ def test_a_module_of_the_log_imports_nothing_else(name: str) -> None:
     [folder] = hkoji.log.__path__
     for found in _imports(Path(folder) / f"{name.rpartition('.')[2]}.py"):
         if found.startswith("cryptography.") or found == "warnings":  # of cryptography
-            assert name in {"hkoji.log.private_key", "hkoji.log.signatures"}
+            assert name in {"hkoji.log.private_key", "hkoji.log.sshsig"}
         elif found.partition(".")[0] == "nacl":
-            assert name == "hkoji.log.signatures"
+            assert name == "hkoji.log.sshsig"
         else:
             assert found in ALLOWED or found.partition(".")[0] in STANDARD
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import SignatureError, WeakKeyError
-from hkoji.log import signatures, sshsig
+from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
-from hkoji.log.signatures import Libsodium, OpenSSL, SignatureLibrary, Verify, find_flaw
+from hkoji.log.sshsig import Libsodium, OpenSSL, SignatureLibrary, Verify, find_flaw
 from tests.log.samples import ALICE, MOVE
 from tests.support.curve import (
     BASE,
@@ -40,9 +40,9 @@ SEED: Final = bytes(range(32))
 
 @pytest.fixture(autouse=True)
 def _library() -> Iterator[None]:
-    before = signatures.library()
+    before = sshsig.library()
     yield
-    signatures.use(before)
+    sshsig.use(before)
 
 
 def _vectors(name: str) -> Any:
@@ -64,7 +64,7 @@ def test_they_make_the_same_signatures(seed: bytes, data: bytes) -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=["OpenSSL", "libsodium"])
 def test_the_vectors_have_the_same_verdict_by_each(library: SignatureLibrary) -> None:
-    signatures.use(library)
+    sshsig.use(library)
     for vector in _vectors("keys")["good"]:
         key = PrivateKey.from_seed(bytes.fromhex(vector["seed"]))
         assert key.public.raw.hex() == vector["public"]
@@ -117,7 +117,7 @@ class WithCofactor:
         """The function that verifies signatures of a key."""
         return lambda signature, data: holds(SignedBytes(public, signature, data), cofactor=8)
 
-    def signer(self, seed: bytes) -> tuple[bytes, signatures.Sign]:
+    def signer(self, seed: bytes) -> tuple[bytes, sshsig.Sign]:
         """Signs like libsodium."""
         return Libsodium().signer(seed)
 
@@ -127,22 +127,22 @@ def test_a_library_that_verifies_with_the_cofactor_is_not_used(monkeypatch: pyte
     assert WithCofactor().verifier(honest.public)(honest.signature, honest.data)
     crafted = craft(SEED, b"data", nonce=3, beside_r=torsion())
     assert WithCofactor().verifier(crafted.public)(crafted.signature, crafted.data)
-    assert not signatures.agrees(WithCofactor())
-    assert all(map(signatures.agrees, LIBRARIES))
-    signatures.use(LIBRARIES[0])
+    assert not sshsig.agrees(WithCofactor())
+    assert all(map(sshsig.agrees, LIBRARIES))
+    sshsig.use(LIBRARIES[0])
     with monkeypatch.context() as patch:
-        patch.setattr(signatures, "Libsodium", WithCofactor)
-        signatures.use_fastest()
-        assert signatures.library() is LIBRARIES[0]
-    signatures.use_fastest()
-    assert isinstance(signatures.library(), Libsodium)
+        patch.setattr(sshsig, "Libsodium", WithCofactor)
+        sshsig.use_fastest()
+        assert sshsig.library() is LIBRARIES[0]
+    sshsig.use_fastest()
+    assert isinstance(sshsig.library(), Libsodium)
 
 
 def test_the_library_can_change_between_two_signatures() -> None:
     blobs = []
     key = PrivateKey.from_seed(SEED)
     for library in (*LIBRARIES, *LIBRARIES):
-        signatures.use(library)
+        sshsig.use(library)
         blobs.append(key.sign(sshsig.ENTRY, b"a"))
         for blob in blobs:
             sshsig.verify(blob, PublicKey(key.public.raw), sshsig.ENTRY, b"a", "signer")
@@ -165,7 +165,7 @@ class Counting:
 
         return counted
 
-    def signer(self, seed: bytes) -> tuple[bytes, signatures.Sign]:
+    def signer(self, seed: bytes) -> tuple[bytes, sshsig.Sign]:
         """Signs like OpenSSL."""
         return OpenSSL().signer(seed)
 
@@ -192,7 +192,7 @@ def test_the_same_signature_is_verified_once_and_any_other_anew() -> None:
     ]
     for order in (claims, claims[::-1]):
         for library in (Counting(), Counting()):
-            signatures.use(library)
+            sshsig.use(library)
             for _ in range(2):
                 held = [
                     _holds(sshsig.build(by.public, namespace, sig), by.public, namespace, message)
@@ -208,20 +208,20 @@ def test_the_same_signature_is_verified_once_and_any_other_anew() -> None:
 _WITHOUT = """
 import sys
 sys.modules["nacl"] = None
-from hkoji.log import signatures
-signatures.use_fastest()
-print(type(signatures.library()).__name__)
+from hkoji.log import sshsig
+sshsig.use_fastest()
+print(type(sshsig.library()).__name__)
 """
 _BY_ITSELF = """
 import sys
-from hkoji.log import signatures, sshsig
+from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 def signed():
     key = PrivateKey.from_seed(bytes(32))
     sshsig.verify(key.sign("a", b"b"), key.public, "a", b"b", "c")
 signed()
 print("nacl" in sys.modules)
-signatures.use_fastest()
+sshsig.use_fastest()
 signed()
 print("nacl" in sys.modules)
 """

@@ -14,9 +14,8 @@ import pytest
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode, encode
-from hkoji.log.entry import parse_entry
 from hkoji.log.game_statements import parse_annul, parse_gift, parse_head
-from hkoji.log.line import format_line, parse_line, parse_receipt
+from hkoji.log.line import format_line, parse_entry, parse_line, parse_receipt
 from hkoji.log.link_key import link_key, parse_link_statement
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key

@@ -31,7 +31,7 @@ from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import format_time, parse_time
 from hkoji.game.course import Course
 from hkoji.game.setup import Invite
-from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import SERVER_NAME
 from hkoji.log.private_key import PrivateKey
 from tests.support.table import AT
 from tests.support.timed_table import TimedTable, later

@@ -15,8 +15,7 @@ from hkoji.errors import IllegalError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.game.submission import Submission
-from hkoji.log.entry import make_entry
-from hkoji.log.line import sign_entry
+from hkoji.log.line import make_entry, sign_entry
 from tests.support.service import Player, begin, offer_of, two_players
 from tests.support.service_in_process import Inside
 from tests.support.timed_games import (

@@ -15,8 +15,7 @@ from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.game_values import GamePlace, Hint, OnHint
 
 from hkoji.client.requests import read_events
-from hkoji.log.entry import make_entry
-from hkoji.log.line import StoredLine, make_receipt, parse_line
+from hkoji.log.line import StoredLine, make_entry, make_receipt, parse_line
 
 AT = "2026-11-20T12:00:00Z"
 

@@ -26,9 +26,8 @@ from hkoji.game.commitments import Opening
 from hkoji.game.position import time_of_record
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import make_entry
 from hkoji.log.game_statements import make_head
-from hkoji.log.line import Line, SignedReceipt, format_log, line_to_json, make_receipt, sign_entry
+from hkoji.log.line import Line, SignedReceipt, format_log, line_to_json, make_entry, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Dealt, make_view

@@ -6,8 +6,7 @@ from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.game import entry_kinds
 from hkoji.game.position import time_of_record
 from hkoji.log import sshsig
-from hkoji.log.entry import Entry, make_entry
-from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, sign_entry
+from hkoji.log.line import Entry, Line, SignedReceipt, format_log, make_entry, make_receipt, sign_entry
 from hkoji.log.public_key import PublicKey
 from tests.support.table import AT, Table
 

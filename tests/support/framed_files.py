@@ -11,15 +11,14 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, SignedView, format_evidence
+from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, format_evidence
 from hkoji.game import entry_kinds
 from hkoji.game.clock import Outage, Way, format_time, parse_time
 from hkoji.game.commitments import Opening
 from hkoji.log import sshsig
-from hkoji.log.entry import Entry, make_entry
 from hkoji.log.game_statements import HeadStatement, SignedHead, make_head
-from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log, make_receipt
-from hkoji.log.statement import Dealt
+from hkoji.log.line import Entry, Line, SignedReceipt, entry_namespace, format_log, make_entry, make_receipt
+from hkoji.log.statement import Dealt, SignedView
 from hkoji.rules.events import Outcome
 from tests.support.framing import OWN, Story, changed, gift_of
 from tests.support.table import AT, Table

@@ -9,7 +9,7 @@ from functools import cache
 
 from hkoji import referee
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.audit.evidence_file import EvidenceFile, SignedView, format_evidence, parse_evidence
+from hkoji.audit.evidence_file import EvidenceFile, format_evidence, parse_evidence
 from hkoji.audit.log_audit import Audit
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement, TimeControl
@@ -19,7 +19,7 @@ from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_gift, make_head
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.statement import View, make_view
+from hkoji.log.statement import SignedView, View, make_view
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset

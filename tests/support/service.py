@@ -24,9 +24,8 @@ from hkoji.game.replay import replay_own
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import make_entry
 from hkoji.log.game_statements import make_gift
-from hkoji.log.line import Line, parse_log, sign_entry
+from hkoji.log.line import Line, make_entry, parse_log, sign_entry
 from hkoji.log.link_key import make_link_statement
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import (

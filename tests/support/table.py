@@ -25,9 +25,8 @@ from hkoji.game.held_keys import NO_MAIL, Gateway, MailClaim, MailGrade, certify
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import make_entry
 from hkoji.log.game_statements import make_annul, make_gift
-from hkoji.log.line import Line, format_log, sign_entry
+from hkoji.log.line import Line, format_log, make_entry, sign_entry
 from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey

@@ -19,8 +19,7 @@ from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 from hkoji.errors import ConflictError, IllegalError, NotFoundError, RevokedError, UsageError
 from hkoji.game.clock import Outage, Way, format_time, parse_time
 from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import make_entry
-from hkoji.log.line import Line
+from hkoji.log.line import Line, make_entry
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.rows import a_player, a_retired_key, a_statement, replace

@@ -22,9 +22,8 @@ from hkoji.game.course import Stage
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import make_entry
 from hkoji.log.game_statements import make_gift
-from hkoji.log.line import Line, read_line, sign_entry
+from hkoji.log.line import Line, make_entry, read_line, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due

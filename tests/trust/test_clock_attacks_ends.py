@@ -12,8 +12,7 @@ from hkoji.errors import TrustError
 from hkoji.game.agreement import Agreement, Series
 from hkoji.game.entry_kinds import Invite, Lapse, parse_body
 from hkoji.log import sshsig
-from hkoji.log.entry import make_entry
-from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
+from hkoji.log.line import Line, SignedReceipt, make_entry, make_receipt, sign_entry
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.adversary import HostileService, lying, on_disk, proven, told
 from tests.support.lying_game import goes_on

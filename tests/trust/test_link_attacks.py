@@ -188,8 +188,7 @@ def test_an_agreement_changed_behind_a_link(service: HostileService, alice: Loca
 
 def _offered(offer: Line, body: entry_kinds.EntryBody, signer: PrivateKey) -> Line:
     """The offer with another body, signed and receipted."""
-    from hkoji.log.entry import make_entry
-    from hkoji.log.line import SignedReceipt, make_receipt, sign_entry
+    from hkoji.log.line import SignedReceipt, make_entry, make_receipt, sign_entry
 
     old = offer.entry
     entry = make_entry(

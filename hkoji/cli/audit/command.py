@@ -17,9 +17,9 @@ from hkoji.cli.input import check_standard_input, is_file
 from hkoji.cli.output import CommandOutput, Exit
 from hkoji.errors import InvalidError, StorageError, UsageError
 from hkoji.log.canonical import is_name
-from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import SERVER_NAME
 from hkoji.log.public_key import PublicKey, parse_public_key
-from hkoji.log.signatures import use_fastest
+from hkoji.log.sshsig import use_fastest
 from hkoji.messages.text import shorten, tell
 from hkoji.processors import processors
 

@@ -26,7 +26,7 @@ from hkoji.cli.language import _, _n, translate
 from hkoji.cli.long_work import map_in_processes, progress, shows_progress, uninterrupted
 from hkoji.cli.output import CommandOutput, Exit
 from hkoji.errors import AuditError, HkojiError, LaterVersionError
-from hkoji.log.signatures import use_fastest
+from hkoji.log.sshsig import use_fastest
 from hkoji.messages.text import plural, tell
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ def keys_(json: Json = False) -> None:
     rely on the service until you compare it.
     """
     from hkoji.client.kept.home import KeyStanding, Pins, pinned
-    from hkoji.log.entry import SERVER_NAME
+    from hkoji.log.line import SERVER_NAME
 
     known = {
         KeyStanding.CONFIRMED: tell("confirmed by you"),

@@ -14,27 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from hkoji.audit.evidence_file import (
-    EvidenceFile,
-    SignedStatement,
-    SignedView,
-    format_evidence,
-    format_head,
-    format_refused,
-    format_view,
-    parse_head_line,
-    parse_refused_line,
-    parse_view_line,
-    read_view,
-)
+from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, format_evidence, format_refused, parse_refused_line
 from hkoji.client.kept.files import append_lines, whole_lines, write_file
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Pins
 from hkoji.errors import HkojiError, StorageError
 from hkoji.game.entry_kinds import NEWCOMER_KINDS
-from hkoji.log.game_statements import SignedHead
+from hkoji.log.game_statements import SignedHead, format_head, parse_head_line
 from hkoji.log.line import Line, SignedEntry, format_log
-from hkoji.log.statement import View
+from hkoji.log.statement import SignedView, View, format_view, parse_view_line, read_view
 from hkoji.messages.text import tell
 
 _Read = TypeVar("_Read")

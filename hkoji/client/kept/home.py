@@ -20,7 +20,7 @@ from typing import Any, Final
 from hkoji.client.kept.files import damaged, intact, locked, read_json, text_in, write_json
 from hkoji.errors import LoginError, OtherOriginError, TrustError
 from hkoji.log.canonical import is_hex
-from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import SERVER_NAME
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
 from hkoji.service_url import same_address

@@ -22,7 +22,7 @@ from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64, exactly, is_name, is_origin, is_time, read_signature
-from hkoji.log.entry import Entry, read_fields
+from hkoji.log.line import Entry, read_fields
 from hkoji.log.public_key import PublicKey, read_key_form, require_strong
 from hkoji.log.statement import Proof, make_revocation, proof_message
 from hkoji.messages.text import tell

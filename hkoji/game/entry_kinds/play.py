@@ -11,7 +11,7 @@ from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stag
 from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.canonical import JsonValue, read_hex
-from hkoji.log.entry import Entry, read_fields
+from hkoji.log.line import Entry, read_fields
 from hkoji.messages.text import plural, tell
 from hkoji.rules.events import Event, Reveal
 from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden

@@ -35,7 +35,7 @@ from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64, exactly, is_name, read_hex, read_signature
-from hkoji.log.entry import SERVER_NAME, Entry, read_fields, verify_start
+from hkoji.log.line import SERVER_NAME, Entry, read_fields, verify_start
 from hkoji.log.link_key import LinkStatement, make_link_statement
 from hkoji.log.public_key import PublicKey, read_key, read_key_form, require_strong
 from hkoji.messages.text import tell

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from hkoji import __version__
 from hkoji.errors import IllegalError, UsageError
 from hkoji.game.clock import Outage, Way, came_by, format_time, parse_time
-from hkoji.log.entry import parse_entry
+from hkoji.log.line import parse_entry
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import INCOMING
 from hkoji_server.store.sql_steps import Row, SqlSteps

@@ -26,8 +26,7 @@ from hkoji.game.commitments import Opening, entropy_commit, hidden_commit
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
-from hkoji.log.entry import make_entry
-from hkoji.log.line import sign_entry
+from hkoji.log.line import make_entry, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import proof_message

@@ -26,8 +26,7 @@ from hkoji.game.knowledge import FullKnowledge, SpectatorKnowledge
 from hkoji.game.position import read_position
 from hkoji.game.replay import Replay, continue_own, player_knowledge, public_knowledge, replay, replay_own, verify_view
 from hkoji.game.submission import Submission, format_submission, parse_submission
-from hkoji.log.entry import SERVER_NAME
-from hkoji.log.line import Line, format_log, parse_log
+from hkoji.log.line import SERVER_NAME, Line, format_log, parse_log
 from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey
 from hkoji.referee import Accepted

@@ -16,8 +16,7 @@ from hkoji.cli.study.stats import read_logs
 from hkoji.errors import HkojiError
 from hkoji.game.replay import replay
 from hkoji.log.canonical import encode
-from hkoji.log.entry import make_entry
-from hkoji.log.line import Line, parse_log
+from hkoji.log.line import Line, make_entry, parse_log
 from tests.lab.fuzz.of_logs import AT, GAME, WORDS, known, lines_of
 from tests.lab.fuzz.target import Target, refusals, text
 

@@ -10,13 +10,15 @@ from typing import Any, Final, NamedTuple
 from hkoji.game.entry_kinds import KINDS, parse_body
 from hkoji.game.submission import format_submission, parse_submission
 from hkoji.log.canonical import decode, encode
-from hkoji.log.entry import Entry, make_entry, parse_entry
 from hkoji.log.game_statements import make_annul, make_gift, make_head, parse_annul, parse_gift, parse_head
 from hkoji.log.line import (
+    Entry,
     Line,
     format_line,
     format_log,
+    make_entry,
     make_receipt,
+    parse_entry,
     parse_line,
     parse_lines,
     parse_log,

@@ -23,9 +23,8 @@ from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import make_entry, parse_entry
 from hkoji.log.game_statements import make_annul, make_gift
-from hkoji.log.line import sign_entry
+from hkoji.log.line import make_entry, parse_entry, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation, proof_message
 from hkoji.log.talk import NOTHING_SEEN, hash_of, make_talk

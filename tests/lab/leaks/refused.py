@@ -12,9 +12,8 @@ from hkoji.game.commitments import Opening
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import make_entry
 from hkoji.log.game_statements import make_annul, make_gift
-from hkoji.log.line import sign_entry
+from hkoji.log.line import make_entry, sign_entry
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation
 from hkoji.log.talk import make_talk
 from hkoji.rules.events import Outcome

@@ -21,8 +21,7 @@ from hkoji.game.commitments import DuplicateTerms, Opening, entropy_commit, seed
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import Entry, make_entry, parse_entry
-from hkoji.log.line import sign_entry
+from hkoji.log.line import Entry, make_entry, parse_entry, sign_entry
 from hkoji.log.link_key import link_key, make_link_statement
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration

@@ -25,8 +25,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
-from hkoji.log.line import entry_namespace, make_receipt
+from hkoji.log.line import SERVER_NAME, Entry, entry_namespace, make_receipt, parse_entry
 from hkoji.log.private_key import PrivateKey
 from tests.lab.leaks.receiver import TABLES, Posted, Receiver, delivery_by_hand, send_what_is_due
 from tests.support.lent_routers import BorrowedRouters

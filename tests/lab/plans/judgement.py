@@ -11,7 +11,7 @@ from hkoji.game.commitments import Opening
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.position import action_of
 from hkoji.game.replay import Replay, replay
-from hkoji.log.entry import parse_entry
+from hkoji.log.line import parse_entry
 from hkoji.plans.trial import try_plan
 from hkoji.rules.events import Event, Seat, project
 from tests.lab.plans.story import MadePlan, Signed, Story

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import InvalidError
 from hkoji.log.public_key import PublicKey
-from hkoji.log.signatures import Libsodium, OpenSSL, SignatureLibrary, find_flaw
+from hkoji.log.sshsig import Libsodium, OpenSSL, SignatureLibrary, find_flaw
 from tests.support.curve import NEUTRAL, ORDER, SignedBytes, craft, encode_point, encodings, small_order
 
 _LIBRARIES: Final = (OpenSSL(), Libsodium())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from hkoji.log.signatures import OpenSSL, Verify
+from hkoji.log.sshsig import OpenSSL, Verify
 from tests.lab.two_libraries.measure import Claim, claims, is_wrong, judged
 from tests.support.curve import SignedBytes
 

@@ -36,8 +36,7 @@ from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
-from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.line import Line, entry_namespace
+from hkoji.log.line import SERVER_NAME, Entry, Line, entry_namespace
 from hkoji.log.mail_claim import MAIL
 from hkoji.log.private_key import Signer
 from hkoji.log.public_key import PublicKey, parse_public_key

@@ -17,7 +17,7 @@ from hkoji.game.clock import Effect, add_seconds, format_time, parse_time
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import KINDS, Lapse
 from hkoji.game.entry_kinds.time import LapseReason
-from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.line import SERVER_NAME, Entry
 from hkoji.log.mail_claim import MAIL, NO_MAIL
 from hkoji.referee import RefereedGame
 from hkoji_server.service.players.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings

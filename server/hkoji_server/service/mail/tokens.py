@@ -19,8 +19,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from hkoji.game.course import Course
-from hkoji.log.entry import Entry
-from hkoji.log.line import Line
+from hkoji.log.line import Entry, Line
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters.composing import LetterHeaders
 from hkoji.mail.letters.writing import Facts

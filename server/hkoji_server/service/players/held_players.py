@@ -33,7 +33,7 @@ from hkoji.game.entry_kinds.key_changes import Delegate
 from hkoji.game.held_keys import Gateway, certify, read_gateway, require_strong_gateway
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode, encode, encode_base64, is_name, name_fault, near_name
-from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import SERVER_NAME
 from hkoji.log.private_key import PrivateKey, Signer
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_registration

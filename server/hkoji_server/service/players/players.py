@@ -15,7 +15,7 @@ from typing import NamedTuple
 from hkoji.errors import ExistsError, ForbiddenError, LoginError, MalformedError, NotFoundError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import SERVER_NAME
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import (
