@@ -16,7 +16,7 @@ from typer.exceptions import TyperException
 
 from hkoji import __version__
 from hkoji.cli import completion
-from hkoji.cli.help import as_message, translated_help
+from hkoji.cli.help import as_message, parts, translate_help, translated_words
 from hkoji.cli.language import current, translate
 from hkoji.errors import UsageError
 from hkoji.messages.text import Text, tell
@@ -140,7 +140,7 @@ def run(words: Sequence[str], again: Callable[[Sequence[str]], int | None]) -> i
     A command that runs others does so by `again`.
     """
     word = words[0] if words else ""
-    with translated_help(program_for(word)):
+    with translated_words():
         root = _root_command(word, current())
         try:
             # Typer's `main` would print an empty line at Ctrl-C.
@@ -159,14 +159,12 @@ def run(words: Sequence[str], again: Callable[[Sequence[str]], int | None]) -> i
 def complete(words: Sequence[str]) -> None:
     """Prints what a shell asks for in the environment, for a line that begins with `words`, and exits."""
     word = words[0] if words else ""
-    program = whole() if word == "help" else program_for(word)
-    with translated_help(program):
-        root = root_command(program)
-        anywhere = [each for each in root.params if each.name in ("_lang", "_deck")]
-        for command in _below(root):
-            command.params.extend(anywhere)
-            command.short_help = command.get_short_help_str(100)  # otherwise Typer cuts it
-        root.main([], prog_name=NAME)
+    root = root_command(whole() if word == "help" else program_for(word))
+    anywhere = [each for each in root.params if each.name in ("_lang", "_deck")]
+    for command in [each for each in parts(root) if hasattr(each, "params") and each is not root]:
+        command.params.extend(anywhere)
+        command.short_help = command.get_short_help_str(100)  # otherwise Typer cuts it
+    root.main([], prog_name=NAME)
 
 
 @cache
@@ -194,27 +192,16 @@ def _name(command: Any) -> str:  # Any: Typer's record of a command
 
 
 def root_command(program: typer.Typer) -> Any:  # Any: Typer does not export the type of commands
-    """Returns the command of a program, which converts plain values itself.
+    """Returns the command of a program, in the language in use, which converts plain values itself.
 
     Typer loads pydantic to convert any value, even one that is not given, and so takes three times as long to start.
     """
     root: Any = typer.main.get_command(program)  # Any: likewise
-    for each in _parameters(root):
-        each.process_value = partial(_process, each, each.process_value)
+    for each in parts(root):
+        if hasattr(each, "process_value"):
+            each.process_value = partial(_process, each, each.process_value)
+    translate_help(root)
     return root
-
-
-def _below(command: Any) -> Iterator[Any]:  # Any: likewise
-    for each in getattr(command, "commands", {}).values():
-        yield each
-        yield from _below(each)
-
-
-def _parameters(command: Any, parent: typer.Context | None = None) -> Iterator[Any]:  # Any: likewise
-    context = typer.Context(command, parent=parent, **command.context_settings)  # without it `--help` is left out
-    yield from command.get_params(context)
-    for each in getattr(command, "commands", {}).values():
-        yield from _parameters(each, context)
 
 
 _INTEGER: Final = re.compile("0|-?[1-9][0-9]{0,8}")

@@ -1,28 +1,24 @@
 """Puts what Typer writes, the help of the commands and its errors, into the language in use.
 
-The help is written in English where a command is declared: docstrings, `help=`, `epilog=`. This module finds it in the
-Typer program and translates it before it is shown. `scripts/build/catalogues.py` finds the messages of the help with
-this module, so they need no marks. Typer passes some of its own texts to gettext; a formatter of ours translates the
-others. For its errors this module has templates, and recognizes a message by them. Tests provoke every error that the
-commands can have.
+The help is written in English where a command is declared: docstrings, `help=`, `epilog=`. This module translates it in
+the commands that Typer makes of that. `scripts/build/catalogues.py` finds the messages of the help with this module, so
+they need no marks. Typer passes some of its own texts to gettext. For its errors this module has templates, and
+recognizes a message by them. Tests provoke every error that the commands can have.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gettext
-import inspect
 import os
 import re
 import string
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any, Final, NamedTuple, get_type_hints
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperCommand
-from typer.models import ArgumentInfo, OptionInfo
 
 from hkoji.cli.language import _, current, translate
 from hkoji.manual.catalogues import DOMAIN, LOCALE
@@ -37,99 +33,35 @@ TYPER: Final = (
 )
 """The texts of the help that Typer passes to gettext, listed here to be in the catalogues."""
 
-_ARGUMENTS: Final = (tell("[OPTIONS]"), tell("COMMAND [ARGS]..."))
-"""Typer's words for the arguments of a command."""
-_OPTIONS: Final = (
-    tell("Show this message and exit."),
-    tell("Install completion for the current shell."),
-    tell("Show completion for the current shell, to copy it or customize the installation."),
-)
-"""Typer's words about its own options."""
-
+_ATTRIBUTES: Final = ("help", "epilog", "metavar", "options_metavar", "subcommand_metavar")
+"""The attributes of commands and parameters that hold words of the help."""
 
 _COMMANDS: Final = ("hkoji ", "printf ")
 
 
 class HelpText(NamedTuple):
-    """A text of the help, with the record and attribute that hold it."""
+    """A text of the help, with the command or parameter and the attribute that hold it."""
 
-    holder: Any  # Any: one of Typer's records, all of which hold their words in attributes
+    holder: Any  # Any: Typer does not export these types
     attribute: str
     message: Text
 
 
-_known: Final[dict[tuple[int, str], HelpText]] = {}
+def parts(command: Any, parent: typer.Context | None = None) -> Iterator[Any]:  # Any: likewise
+    """Yields a command with its parameters, and likewise those below it."""
+    context = typer.Context(command, parent=parent, **command.context_settings)  # without it `--help` is left out
+    yield command
+    yield from command.get_params(context)
+    for each in getattr(command, "commands", {}).values():
+        yield from parts(each, context)
 
 
-@cache
-def find(app: typer.Typer) -> tuple[HelpText, ...]:
-    """Returns all texts of a program's help. They are searched once.
-
-    Programs share records. One that is being translated already is known from then, when it was in English.
-    """
-    return tuple(_known.setdefault((id(each.holder), each.attribute), each) for each in _find(app))
-
-
-@contextlib.contextmanager
-def translated_help(app: typer.Typer) -> Iterator[None]:
-    """Puts a program's help into the language in use for the time of the block."""
-    if current() == ENGLISH:
-        yield
-        return
-    found, before = find(app), os.environ.get("LANGUAGE")
-    for words in found:
-        setattr(words.holder, words.attribute, translate(words.message))
-    gettext.bindtextdomain(DOMAIN, str(LOCALE))
-    domain = gettext.textdomain()
-    try:
-        # Typer asks gettext without naming a language; gettext then reads it from LANGUAGE.
-        gettext.textdomain(DOMAIN)
-        os.environ["LANGUAGE"] = current()
-        with translated_forms():
-            yield
-    finally:
-        gettext.textdomain(domain)
-        if before is None:
-            del os.environ["LANGUAGE"]
-        else:
-            os.environ["LANGUAGE"] = before
-        for words in found:
-            setattr(words.holder, words.attribute, str(words.message))
-
-
-@contextlib.contextmanager
-def translated_forms() -> Iterator[None]:
-    """Lets Typer write usage and help with a formatter that translates what Typer does not pass to gettext."""
-    context = TyperCommand.context_class
-    usual = context.formatter_class
-    own: Final = {str(each): translate(each) for each in _OPTIONS}
-
-    class TranslatedFormatter(usual):  # type: ignore[misc, valid-type] # a class that Typer does not export
-        def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-            for each in _ARGUMENTS:
-                args = args.replace(each, translate(each))
-            super().write_usage(prog, args, f"{translate(tell('Usage'))}: " if prefix is None else prefix)
-
-        def write_dl(self, rows: Sequence[tuple[str, str]], *widths: int, **named: int) -> None:
-            shown = [(first, own.get(text, text)) for first, text in rows]
-            super().write_dl(shown, *widths, **named)
-
-    context.formatter_class = TranslatedFormatter
-    try:
-        yield
-    finally:
-        context.formatter_class = usual
-
-
-def _find(app: typer.Typer) -> Iterator[HelpText]:
-    yield from _of(app.info, None)
-    if app.registered_callback is not None:
-        yield from _of(app.registered_callback, app.registered_callback.callback)
-    for command in app.registered_commands:
-        yield from _of(command, command.callback)
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            yield from _find(group.typer_instance)
+def find(root: Any) -> Iterator[HelpText]:  # Any: likewise
+    """Yields all texts of a program's help, which have to be in English."""
+    for holder in parts(root):
+        for attribute in _ATTRIBUTES:
+            if written := getattr(holder, attribute, None):
+                yield HelpText(holder, attribute, _examples(written) if attribute == "epilog" else quoted(written))
 
 
 def _examples(epilog: str) -> Text:
@@ -143,25 +75,43 @@ def _examples(epilog: str) -> Text:
     return quoted(epilog)
 
 
-def _of(info: Any, callback: Callable[..., Any] | None) -> Iterator[HelpText]:  # Any: as above
-    """Yields the help of one command or group, and of its parameters."""
-    help_, epilog = getattr(info, "help", None), getattr(info, "epilog", None)
-    if isinstance(help_, str) and help_:
-        yield HelpText(info, "help", quoted(help_))
-    elif callback is not None and callback.__doc__:
-        yield HelpText(info, "help", quoted(inspect.cleandoc(callback.__doc__)))
-    if isinstance(epilog, str) and epilog:
-        yield HelpText(info, "epilog", _examples(epilog))
-    if callback is None:
+def translate_help(root: Any) -> None:  # Any: as above
+    """Puts a program's help into the language in use."""
+    if current() == ENGLISH:
         return
-    # Stored, so that Typer uses these very records instead of evaluating the annotations again.
-    callback.__annotations__ = hints = get_type_hints(callback, include_extras=True)
-    for hint in hints.values():
-        for parameter in getattr(hint, "__metadata__", ()):
-            if isinstance(parameter, OptionInfo | ArgumentInfo):
-                for attribute in ("help", "metavar"):
-                    if written := getattr(parameter, attribute):
-                        yield HelpText(parameter, attribute, quoted(written))
+    for words in find(root):
+        setattr(words.holder, words.attribute, translate(words.message))
+    for each in parts(root):
+        if hasattr(each, "format_usage"):
+            each.format_usage = partial(_format_usage, each)
+
+
+def _format_usage(command: Any, context: typer.Context, formatter: Any) -> None:  # Any: as above
+    """Writes the usage of a command. Typer has its title in English only."""
+    usage = " ".join(command.collect_usage_pieces(context))
+    formatter.write_usage(context.command_path, usage, f"{translate(tell('Usage'))}: ")
+
+
+@contextlib.contextmanager
+def translated_words() -> Iterator[None]:
+    """Lets gettext give Typer its words in the language in use for the time of the block."""
+    if current() == ENGLISH:
+        yield
+        return
+    before = os.environ.get("LANGUAGE")
+    gettext.bindtextdomain(DOMAIN, str(LOCALE))
+    domain = gettext.textdomain()
+    try:
+        # Typer asks gettext without naming a language; gettext then reads it from LANGUAGE.
+        gettext.textdomain(DOMAIN)
+        os.environ["LANGUAGE"] = current()
+        yield
+    finally:
+        gettext.textdomain(domain)
+        if before is None:
+            del os.environ["LANGUAGE"]
+        else:
+            os.environ["LANGUAGE"] = before
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
@@ -218,8 +168,7 @@ def show_usage_error(error: Any) -> None:  # Any: an exception whose type Typer 
     message = error.format_message()
     context = getattr(error, "ctx", None)
     if context is not None:
-        with translated_forms():
-            usage = context.get_usage()
+        usage = context.get_usage()
         if message.startswith(usage):  # a command without its arguments: the message is its help
             sys.stderr.write(f"{message}\n")
             return

@@ -22,7 +22,7 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from hkoji.cli.app import whole
+from hkoji.cli.app import root_command, whole
 from hkoji.cli.help import find as find_help
 from hkoji.manual.catalogues import DOMAIN, LOCALE
 from hkoji.messages.text import ENGLISH, LANGUAGES
@@ -45,7 +45,7 @@ def extract() -> Catalog:
         for path in sorted((ROOT / source).rglob("*.py")):
             for message in marked(path):
                 catalog.add(message, locations=[(str(path.relative_to(ROOT)), 0)])
-    for words in find_help(whole()):
+    for words in find_help(root_command(whole())):
         if words.message.values is None:
             catalog.add(words.message.template, locations=[("hkoji/cli/app.py", 0)])
     return catalog

@@ -14,7 +14,7 @@ import pytest
 from babel.messages.catalog import Catalog
 
 from hkoji.cli import language, settings
-from hkoji.cli.app import whole
+from hkoji.cli.app import root_command, whole
 from hkoji.cli.help import find
 from hkoji.cli.output import Exit
 from hkoji.client.answers import problem
@@ -224,7 +224,7 @@ def test_help_is_in_the_language_and_comes_back_to_english() -> None:
 
 
 def test_every_command_has_its_help_in_the_catalogue() -> None:
-    found = find(whole())
+    found = list(find(root_command(whole())))
     language.use("it")
     untranslated = [
         words.message
