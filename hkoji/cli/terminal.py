@@ -14,7 +14,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, TextIO, cast
 
 from hkoji.cli.language import _
@@ -217,6 +217,12 @@ def _folded(line: str, columns: int) -> str:
         break_on_hyphens=False,
     )
     return wrapper.fill(line.strip(" "))
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Returns the rows of a table as lines; each column is as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def width() -> int | None:

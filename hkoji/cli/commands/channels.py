@@ -80,23 +80,18 @@ def add(
     """
     settings = _read_settings(quiet, digest, zone, format_)
     made = _channels().add(kind, target, None if events is None else _split(events), settings)
-    if made.certificate is not None:
-        out.result(
-            _channel_json(made),
-            lambda: _("The service has sent a letter to {address}. Answer it with: yes", address=made.target),
-            exact=True,
-        )
-        return
-    out.result(
-        _channel_json(made),
-        lambda: _(
+
+    def text() -> str:
+        if made.certificate is not None:
+            return _("The service has sent a letter to {address}. Answer it with: yes", address=made.target)
+        return _(
             "The service has sent a first notice, with a code, to this address: {target}\nType the code within a day:\n"
             "hkoji notify confirm {channel} CODE",
             target=made.target,
             channel=made.id,
-        ),
-        exact=True,
-    )
+        )
+
+    out.result(_channel_json(made), text, exact=True)
 
 
 @notify.command(epilog="Example: hkoji notify confirm 5f0c9a1e k7wq2m9xpd")

@@ -24,6 +24,8 @@ from hkoji.cli.commands.arguments import (
     Zone,
 )
 from hkoji.cli.output import client, out
+from hkoji.errors import UsageError
+from hkoji.messages.text import tell
 
 commands = typer.Typer()
 
@@ -202,11 +204,14 @@ def games(
 ) -> None:
     """List your games, or those open to join."""
     from hkoji.cli.games.history import games_of_series, games_with, verify_alone
-    from hkoji.cli.games.lists import OpenGames, games, joinable, refuse_filters
+    from hkoji.cli.games.lists import OpenGames, games, joinable
 
     wanted = OpenGames(ruleset, rated, clock)
-    if not open_:
-        refuse_filters(wanted)
+    if wanted != OpenGames() and not open_:
+        raise UsageError(
+            tell("--ruleset, --rated, --unrated and --clock belong to --open"),
+            hint=tell("as in `hkoji games --open --clock days`"),
+        )
     if with_ is not None or series is not None:
         verify_alone(open_=open_, all_=all_, status=status, with_=with_, series=series)
         if series is not None:

@@ -17,6 +17,7 @@ from hkoji.cli.commands.host_mail import mail
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import out
 from hkoji.cli.service import service_function
+from hkoji.cli.terminal import columns
 from hkoji.errors import AuditError, UsageError
 from hkoji.messages.text import plural, tell
 
@@ -322,18 +323,17 @@ def outage(
     made = service_function("admin").outage(data, begin, until, database, way=Way(way))
 
     def text() -> str:
+        given = {"begin": made["from"], "until": made["until"]}
         if made["way"] == Way.MAIL:
             return _(
                 "The time from {begin} until {until} counts for no player whose key the service holds. "
                 "Their next entries say so.",
-                begin=made["from"],
-                until=made["until"],
+                **given,
             )
         return _(
             "The time from {begin} until {until} counts for no player with a key of their own. Their next entries say "
             "so.",
-            begin=made["from"],
-            until=made["until"],
+            **given,
         )
 
     out.result(made, text)
@@ -376,8 +376,7 @@ def stats(data: Data = None, database: Database = None, json: Json = False) -> N
 
 
 def _table(rows: Sequence[tuple[str, object]]) -> str:
-    width = max(len(name) for name, _count in rows)
-    return "\n".join(f"{name:{width}}  {count}" for name, count in rows)
+    return "\n".join(columns([(name, str(count)) for name, count in rows]))
 
 
 def _status(name: str) -> str:

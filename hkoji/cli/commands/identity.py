@@ -41,14 +41,8 @@ def init(
 
     home = Home()
     identity = create(home, name, key, secrets.token_bytes(32))
-    value = {
-        "name": identity.name,
-        "key": identity.key.text,
-        "fingerprint": identity.key.fingerprint,
-        "home": str(home.path),
-    }
     out.result(
-        value,
+        {**keys.identity_json(identity), "home": str(home.path)},
         lambda: _(
             "You are {name}, key {fingerprint}, kept in {folder}\n"
             "Then: hkoji register --server URL, or with a link from a friend: hkoji join LINK",
@@ -157,9 +151,7 @@ def whoami(json: Json = False) -> None:
     identity, home = client().identity, client().home
     server = home.config().get("server")
     value: dict[str, Any] = {  # Any: JSON
-        "name": identity.name,
-        "key": identity.key.text,
-        "fingerprint": identity.key.fingerprint,
+        **keys.identity_json(identity),
         "server": server,
         "home": str(home.path),
         "earlier": [own.public.fingerprint for own in identity.earlier],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from json import loads
-from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -15,11 +14,13 @@ from hkoji.cli.commands.arguments import Json, KeyFile, Origin, Server, Yes
 from hkoji.cli.input import confirm, read_code, read_input, unconfirmed, with_origin
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import client, encode, out, versioned
+from hkoji.cli.terminal import columns
 from hkoji.errors import HkojiError, MalformedError, UsageError
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from hkoji.client import Client
+    from hkoji.client.identity import Identity
     from hkoji.client.key_changes import RevokedKey
     from hkoji.log.public_key import PublicKey
 
@@ -32,8 +33,12 @@ _FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 def key(json: Json = False) -> None:
     """Print your public key, to give to others."""
     identity = client().identity
-    value = {"name": identity.name, "key": identity.key.text, "fingerprint": identity.key.fingerprint}
-    out.result(value, lambda: identity.key.text, exact=True)
+    out.result(identity_json(identity), lambda: identity.key.text, exact=True)
+
+
+def identity_json(identity: Identity) -> dict[str, Any]:  # Any: JSON
+    """Returns the player and their key for programs."""
+    return {"name": identity.name, "key": identity.key.text, "fingerprint": identity.key.fingerprint}
 
 
 @commands.command("keys", epilog="Example: hkoji keys --json")
@@ -74,13 +79,10 @@ def keys_(json: Json = False) -> None:
     def text() -> str:
         if not found:
             return _("No keys are known here.")
-        width = max(len(each["name"]) for each in found)
+        rows = columns([(each["name"], each["fingerprint"], translate(known[each["known"]])) for each in found])
         lines: list[str] = []
-        for url, here in groupby(found, key=itemgetter("server")):
-            lines.append(url)
-            for each in here:
-                how = translate(known[each["known"]])
-                lines.append(f"  {each['name']:{width}}  {each['fingerprint']}  {how}")
+        for url, here in groupby(zip(found, rows, strict=True), key=lambda pair: pair[0]["server"]):
+            lines += [url, *(f"  {row}" for _each, row in here)]
         return "\n".join(lines)
 
     out.result(found, text, exact=True)
@@ -96,13 +98,7 @@ def rekey(key: KeyFile = None, json: Json = False) -> None:
     old = client().identity.key
     identity = client().keys.rekey(key)
     out.result(
-        {
-            "name": identity.name,
-            "key": identity.key.text,
-            "fingerprint": identity.key.fingerprint,
-            "old": old.text,
-            "key_file": str(identity.file),
-        },
+        {**identity_json(identity), "old": old.text, "key_file": str(identity.file)},
         lambda: _(
             "{name} plays with the key {fingerprint} now, kept in {file}\n"
             "Running games follow on your turn, with the next command that looks at them. Keep the old key file.",
@@ -180,7 +176,7 @@ def recover(
     identity = client().keys.recover(name, service.url, read_code(out), key, confirmed)
     lost = [each.fingerprint for each in service.pins.every.get(name, ())[1:]]
     out.result(
-        {"name": name, "key": identity.key.text, "fingerprint": identity.key.fingerprint, "lost": lost},
+        {**identity_json(identity), "lost": lost},
         lambda: _(
             "{name} plays with the key {fingerprint} now. Earlier keys, according to the service: {lost}\n"
             "Send your opponents this fingerprint: their programs will ask them to compare it.",

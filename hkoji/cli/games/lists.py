@@ -9,6 +9,7 @@ from hkoji.cli.games.game_words import clock_words, grades_cell, local_time, res
 from hkoji.cli.games.told import ask_or_keep, tell_news
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.terminal import columns
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 
@@ -79,21 +80,12 @@ def joinable(client: Client, out: CommandOutput, wanted: OpenGames, *, offline: 
     found = client.joinable(**wanted._asdict())
     none = tell("No game can be joined. Open one with: hkoji new")
     empty = none if wanted == OpenGames() else tell("No such game can be joined.")
-    out.result(found, lambda: _offers(client, out, found) if found else translate(empty))
 
+    def text() -> str:
+        # The columns say what each player would agree to.
+        return _fitting([_row(each, client) for each in found], _OF_OFFERS, out) if found else translate(empty)
 
-def _offers(client: Client, out: CommandOutput, games: Sequence[dict[str, Any]]) -> str:  # Any: JSON
-    """Returns open games, of which there are some, as `listing` does, with what each player would agree to."""
-    return _fitting([_row(each, client) for each in games], _OF_OFFERS, out)
-
-
-def refuse_filters(wanted: OpenGames) -> None:
-    """Raises `UsageError` if a list of other games than the open ones is to be filtered like these."""
-    if wanted != OpenGames():
-        raise UsageError(
-            tell("--ruleset, --rated, --unrated and --clock belong to --open"),
-            hint=tell("as in `hkoji games --open --clock days`"),
-        )
+    out.result(found, text)
 
 
 def _not_kept() -> UsageError:
@@ -182,17 +174,14 @@ def _fitting(rows: list[dict[str, str]], whole: Sequence[str], out: CommandOutpu
     """Returns rows as a table with these columns; where there is no room without some, and then in paragraphs."""
     shown = list(whole)
     room = out.style.width
-    for name in (None, *_LESS_NEEDED):
-        columns = [each for each in shown if each != name]
-        lines = _table(rows, columns)
+    # A list without times looks the same whatever is left out, so it is not tried.
+    for left_out in ("", *(_LESS_NEEDED if {"left", "clock"} & set(whole) else ())):
+        shown = [name for name in shown if name != left_out]
+        heads = [translate(_COLUMNS[name]) for name in shown]
+        lines = columns([heads, *([row[name] for name in shown] for row in rows)])
         if room is None or max(map(len, lines)) <= room:
             lines[0] = out.style.paint(lines[0], "dim")
             return "\n".join(lines)
-        # A list without times looks the same whatever is left out, so it is not tried.
-        if name is not None:
-            shown = columns
-        elif not {"left", "clock"} & set(shown):
-            break
     return "\n".join(_paragraph(row, whole) for row in rows)
 
 
@@ -228,12 +217,6 @@ def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
 def _asked(names: Sequence[str], me: str) -> str:
     """Returns who has asked to call a game off; empty if nobody has."""
     return ", ".join(_("asked by you") if name == me else _("asked by {name}", name=name) for name in names)
-
-
-def _table(rows: list[dict[str, str]], columns: list[str]) -> list[str]:
-    cells = [[translate(_COLUMNS[name]) for name in columns], *([row[name] for name in columns] for row in rows)]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(columns))]
-    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
 def _paragraph(row: dict[str, str], columns: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from hkoji.cli.language import _, current, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.settings import chosen_deck
+from hkoji.cli.terminal import columns
 from hkoji.errors import UsageError
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import LANGUAGES, shorten, tell
@@ -125,7 +126,7 @@ def _table(out: CommandOutput, cards: Sequence[DeckCard], total: object) -> Iter
     items = {card.suit: card for card in cards if card.use == "item"}
     rows: list[tuple[str, ...]] = [("", _("suit"), _("geisha card"), _("item cards"))]
     rows += [(card.stands_for, _suit(card), card.ranks[0], " ".join(items[card.suit].ranks)) for card in geisha]
-    yield from _columns(out, rows)
+    yield from _titled(out, rows)
     yield ""
     actions = [card for card in cards if card.use == "action"]
     owners = {card.owner: _suit(card) for card in actions}
@@ -135,16 +136,15 @@ def _table(out: CommandOutput, cards: Sequence[DeckCard], total: object) -> Iter
         if card.owner == "host":
             ranks = [each.ranks[0] for each in actions if each.stands_for == card.stands_for]
             rows.append((f"{card.stands_for} {_action(card)}", *ranks))
-    yield from _columns(out, rows)
+    yield from _titled(out, rows)
     yield ""
     yield _("{n} cards in all.", n=total)
 
 
-def _columns(out: CommandOutput, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    for number, row in enumerate(rows):
-        line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        yield line if number else out.style.paint(line, "dim")
+def _titled(out: CommandOutput, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    head, *lines = columns(rows)
+    yield out.style.paint(head, "dim")
+    yield from lines
 
 
 def _plain(cards: Sequence[DeckCard]) -> Iterator[str]:
