@@ -14,6 +14,7 @@ from hkoji.audit.times import ClockTurn, TimedLine, TimedLog, last_worded
 from hkoji.cli.audit import AuditOptions
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.terminal import columns
 from hkoji.errors import AuditError, LaterVersionError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import TimeControl, format_duration, format_time_control
@@ -69,8 +70,7 @@ class ClockAccount:
 
         if self._control is None:
             return _("The game has no clock.")
-        head = (_("turn"), _("player"), _("began"), _("ended"), _("counted"), _("reserve"))
-        rows = [head]
+        rows = [(_("turn"), _("player"), _("began"), _("ended"), _("counted"), _("reserve"))]
         for number, turn in enumerate(self._turns, 1):
             rows.append(
                 (
@@ -82,11 +82,7 @@ class ClockAccount:
                     format_duration(turn.reserve),
                 )
             )
-        widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
-        lines = [_("Clock: {clock}.", clock=translate(clock_words(self._control)))]
-        lines += [
-            "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-        ]
+        lines = [_("Clock: {clock}.", clock=translate(clock_words(self._control))), *columns(rows)]
         if self._reserves is not None:
             for seat, left in enumerate(self._reserves):
                 lines.append(_("Reserve of {name}: {time}.", name=self._name(seat), time=format_duration(left)))
@@ -158,25 +154,13 @@ def main_finding(result: Audit) -> Finding:
 
 def finding_text(finding: Finding) -> str:
     """Returns a finding in one line: step, entry, signer and reason."""
-    step, name, reason = int(finding.step), _STEPS[finding.step], finding.reason
-    if finding.entry is None:
-        if finding.signer:
-            return tell(
-                "step {step} ({name}): {who}: {reason}", step=step, name=name, who=finding.signer, reason=reason
-            )
-        return tell("step {step} ({name}): {reason}", step=step, name=name, reason=reason)
+    step, name = int(finding.step), _STEPS[finding.step]
+    place = tell("step {step} ({name})", step=step, name=name)
+    if finding.entry is not None:
+        place = tell("step {step} ({name}), entry {entry}", step=step, name=name, entry=finding.entry)
     if finding.signer:
-        return tell(
-            "step {step} ({name}), entry {entry}: {who}: {reason}",
-            step=step,
-            name=name,
-            entry=finding.entry,
-            who=finding.signer,
-            reason=reason,
-        )
-    return tell(
-        "step {step} ({name}), entry {entry}: {reason}", step=step, name=name, entry=finding.entry, reason=reason
-    )
+        return tell("{place}: {who}: {reason}", place=place, who=finding.signer, reason=finding.reason)
+    return tell("{place}: {reason}", place=place, reason=finding.reason)
 
 
 def audit_json(result: Audit, mails: MailReport | None = None) -> dict[str, Any]:  # Any: JSON

@@ -61,32 +61,25 @@ def standing_text(standing: SeriesScore) -> str:
     return scores
 
 
-def place_line(series: Series) -> str:
-    """Returns a game's place in its series as a sentence, without the score."""
-    return _("Game {number} of {games} of series {id}.", **_values(series))
+def scored(place: str, standing: SeriesScore) -> str:
+    """Returns a place in a series, in words, with the score, and once that is certain with the winner."""
+    said = f"{place}: {translate(standing_text(standing))}."
+    if not standing.over:
+        return said
+    if standing.winner is None:
+        return f"{said} {_('Nobody has won it.')}"
+    return f"{said} {_('{name} has won it.', name=standing.winner)}"
+
+
+def _place(series: Series) -> str:
+    given = {"number": series.number, "games": series.games, "id": series.id[:SHORT]}
+    return _("Game {number} of {games} of series {id}", **given)
 
 
 def series_line(place: SeriesPlace) -> str:
     """Returns a game's place in its series as a sentence, with the score if that is known here."""
-    series, standing = place.series, place.standing
-    if standing is None:
-        return place_line(series)
-    given = _values(series)
-    score = translate(standing_text(standing))
-    if not standing.over:
-        return _("Game {number} of {games} of series {id}: {score}.", **given, score=score)
-    if standing.winner is None:
-        return _("Game {number} of {games} of series {id}: {score}. Nobody has won it.", **given, score=score)
-    return _(
-        "Game {number} of {games} of series {id}: {score}. {name} has won it.",
-        **given,
-        score=score,
-        name=standing.winner,
-    )
-
-
-def _values(series: Series) -> dict[str, str | int]:
-    return {"number": series.number, "games": series.games, "id": series.id[:SHORT]}
+    said = _place(place.series)
+    return f"{said}." if place.standing is None else scored(said, place.standing)
 
 
 _EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
@@ -137,7 +130,7 @@ def agreement_lines(agreement: Agreement) -> list[str]:
     if agreement.expires is not None:
         lines.append(_("The offer expires on {time}.", time=local_time(agreement.expires)))
     if agreement.series is not None:
-        lines.append(place_line(agreement.series))
+        lines.append(f"{_place(agreement.series)}.")
     return lines
 
 
@@ -214,25 +207,17 @@ def time_sentence(found: GameTime, names: tuple[str | None, str | None], me: int
         return text
     reserve, control = reading.reserve_at(found.now), reading.control
     assert control is not None
-    if reserve is None or not control.cap:
-        if mine:
-            return _("You have until {time} ({left}).", time=when, left=length(left))
-        return _("{name} has until {time} ({left}).", name=name, time=when, left=length(left))
-    kept = length(reserve[reading.seat])
-    if mine:
-        return _(
-            "You have until {time} ({left}, including your {reserve} reserve).",
-            time=when,
-            left=length(left),
-            reserve=kept,
+    shown = length(left)
+    if reserve is not None and control.cap:
+        kept = length(reserve[reading.seat])
+        shown = (
+            _("{left}, including your {reserve} reserve", left=shown, reserve=kept)
+            if mine
+            else _("{left}, including their {reserve} reserve", left=shown, reserve=kept)
         )
-    return _(
-        "{name} has until {time} ({left}, including their {reserve} reserve).",
-        name=name,
-        time=when,
-        left=length(left),
-        reserve=kept,
-    )
+    if mine:
+        return _("You have until {time} ({left}).", time=when, left=shown)
+    return _("{name} has until {time} ({left}).", name=name, time=when, left=shown)
 
 
 def silent_lines(found: GameTime) -> list[str]:

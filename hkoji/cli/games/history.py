@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.game_words import SHORT, standing_text
+from hkoji.cli.games.game_words import SHORT, scored
 from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
@@ -185,12 +185,5 @@ def _series_text(
 ) -> str:
     from hkoji.cli.games.lists import listing
 
-    score, length = translate(standing_text(standing)), standing.games
-    given = {"id": series[:SHORT], "games": length, "score": score}
-    if standing.winner is not None:
-        line = _("Series {id}, best of {games}: {score}. {name} has won it.", **given, name=standing.winner)
-    elif standing.over:
-        line = _("Series {id}, best of {games}: {score}. Nobody has won it.", **given)
-    else:
-        line = _("Series {id}, best of {games}: {score}.", **given)
+    line = scored(_("Series {id}, best of {games}", id=series[:SHORT], games=standing.games), standing)
     return f"{listing(client, out, games)}\n{line}"
