@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hkoji.cli.games.game_words import local_time
-from hkoji.cli.games.show import bare_position_json, position_json, show_position
+from hkoji.cli.games.show import bare_position_json, position_json, show_changed
 from hkoji.cli.games.told import note_end, say_age
 from hkoji.cli.input import confirm, read_input, with_origin
 from hkoji.cli.language import _
@@ -93,11 +93,7 @@ def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
     """Gives a game up. At a terminal it asks first."""
     game = client.find(game)
     confirm(out, _("Give up game {game}? It cannot be taken back.", game=game[:8]), tell("not given up"), yes=yes)
-    with client.game(game) as held:
-        position = held.resign().position
-        time = held.time.kept()
-    show_position(out, position, time)
-    note_end(client, out, position)
+    show_changed(client, out, game, lambda held: held.resign().position)
 
 
 def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:

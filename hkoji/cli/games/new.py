@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.game_words import agreement_lines, clock_words, held_line, length_in_words
-from hkoji.cli.games.show import show_position
-from hkoji.cli.games.told import note_end
+from hkoji.cli.games.show import show_changed
 from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 DEFAULT_CLOCK: Final = "3d/14d"
 DEFAULT_EXPIRES: Final = "14d"
-NEVER: Final = "none"
-"""Typed for an offer that does not expire."""
 
 
 class NewTerms(NamedTuple):
@@ -58,13 +55,7 @@ class NewTerms(NamedTuple):
 
 
 def read_terms(
-    clock: str | None,
-    rest: str | None,
-    zone: str | None,
-    expires: str | None,
-    *,
-    unrated: bool,
-    series: int | None = None,
+    clock: str | None, rest: str | None, zone: str | None, expires: str | None, *, unrated: bool, series: int | None
 ) -> NewTerms:
     """Reads the options of `hkoji new`; None is the default. Raises `UsageError`."""
     control = read_clock_option(DEFAULT_CLOCK if clock is None else clock, rest, zone)
@@ -76,9 +67,12 @@ def read_terms(
                 lengths=", ".join(map(str, SERIES_LENGTHS)),
             ),
         )
-    never = expires == NEVER
-    seconds = None if never else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
-    return NewTerms(control, control is not None and not unrated, seconds, series)
+    return NewTerms(control, control is not None and not unrated, read_expiry(expires), series)
+
+
+def read_expiry(expires: str | None) -> int | None:
+    """Returns in how many seconds an offer expires; None if never. Raises `UsageError`."""
+    return None if expires == "none" else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
 
 
 def read_clock_option(clock: str, rest: str | None, zone: str | None) -> TimeControl | None:
@@ -123,23 +117,15 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
     game, short = position.course.setup.game, position.short
     agreement, link = position.course.setup.agreement, own_link(client, game)
     value = {
-        "game": game,
-        "ruleset": ruleset.name,
-        "options": ruleset.to_json(),
-        "status": position.course.status,
-        "invite": invite,
+        **opened_json(client, position),
         "held": player is not None and player.held,
         "link": link and link.text,
-        "server": client.server_of(game),
-        **agreement_json(client.kept_game(game).time),
-        **bound_json(ruleset, agreement),
     }
 
     # The id alone on stdout: `GAME=$(hkoji new)`. By link, what a friend types instead: `LINK=$(hkoji new --link)`.
     out.result(value, lambda: link.command if link else game, exact=True)
     if not out.json:
-        for line in (*agreement_lines(agreement), *bound_lines(ruleset, agreement)):
-            out.say(line)
+        say_terms(out, ruleset, agreement)
         joining, playing = f"hkoji join {short}", f"hkoji play {short}"
         if link:
             out.say(tell("The game is open. Send the line above to one friend: the first person to use it joins."))
@@ -176,21 +162,31 @@ def _invited_player(client: Client, invited: Invited, terms: NewTerms) -> Invite
     return invite_by_mail(client.service(), client.home, invited.name, invited.mail, current(), agreement)
 
 
-def agreement_json(time: GameTime) -> dict[str, Any]:  # Any: JSON
-    """Returns the agreement and the clock for programs. docs/json.md."""
-    return {"agreement": time.agreement.to_json(), "clock": time.to_json()}
-
-
-def bound_json(ruleset: Ruleset, agreement: Agreement) -> dict[str, Any]:  # Any: JSON
-    """Returns how many seconds a round and the game take at most; null where nothing limits them."""
-    control = agreement.clock
+def opened_json(client: Client, position: Position) -> dict[str, Any]:  # Any: JSON
+    """Returns a game that was opened, for programs; its bounds are null where nothing limits them. docs/json.md."""
+    setup = position.course.setup
+    ruleset, control, time = setup.ruleset, setup.agreement.clock, client.kept_game(position.game).time
     return {
+        "game": position.game,
+        "ruleset": ruleset.name,
+        "options": ruleset.to_json(),
+        "status": position.course.status,
+        "invite": setup.invited,
+        "server": client.server_of(position.game),
+        "agreement": time.agreement.to_json(),
+        "clock": time.to_json(),
         "longest_round": None if control is None else longest_round(ruleset, control),
         "longest_game": None if control is None else longest_game(ruleset, control),
     }
 
 
-def bound_lines(ruleset: Ruleset, agreement: Agreement) -> list[str]:
+def say_terms(out: CommandOutput, ruleset: Ruleset, agreement: Agreement) -> None:
+    """Says what two players agree on, and how long a game takes at most."""
+    for line in (*agreement_lines(agreement), *_bound_lines(ruleset, agreement)):
+        out.say(line)
+
+
+def _bound_lines(ruleset: Ruleset, agreement: Agreement) -> list[str]:
     """Returns how long a game takes at most, in sentences."""
     control = agreement.clock
     if control is None:
@@ -215,28 +211,21 @@ class JoinTerms(NamedTuple):
     With `yes` nothing is asked.
     """
 
-    asked: bool = False
-    clock: TimeControl | None = None
-    origin: str | None = None
-    code: str | None = None
-    yes: bool = False
+    asked: bool
+    clock: TimeControl | None
+    origin: str | None
+    code: str | None
+    yes: bool
 
 
 def read_join_terms(
-    clock: str | None,
-    rest: str | None,
-    zone: str | None,
-    origin: str | None = None,
-    code: str | None = None,
-    *,
-    yes: bool = False,
+    clock: str | None, rest: str | None, zone: str | None, origin: str | None, code: str | None, *, yes: bool
 ) -> JoinTerms:
     """Reads the options of `hkoji join`. Raises `UsageError`."""
-    if clock is None:
-        if rest is not None or zone is not None:
-            raise UsageError(tell("--rest and --zone belong to --clock"), hint=tell("add --clock, or leave them out"))
-        return JoinTerms(origin=origin, code=code, yes=yes)
-    return JoinTerms(True, read_clock_option(clock, rest, zone), origin, code, yes)
+    if clock is None and (rest is not None or zone is not None):
+        raise UsageError(tell("--rest and --zone belong to --clock"), hint=tell("add --clock, or leave them out"))
+    control = None if clock is None else read_clock_option(clock, rest, zone)
+    return JoinTerms(clock is not None, control, origin, code, yes)
 
 
 def join(client: Client, out: CommandOutput, game: str, terms: JoinTerms) -> None:
@@ -297,8 +286,7 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
     def agree(course: Course) -> None:
         setup = course.setup
         out.say(_rules_line(setup.ruleset))
-        for line in (*agreement_lines(setup.agreement), *bound_lines(setup.ruleset, setup.agreement)):
-            out.say(line)
+        say_terms(out, setup.ruleset, setup.agreement)
         if terms.asked and terms.clock != setup.agreement.clock:
             raise IllegalError(
                 tell(
@@ -343,7 +331,8 @@ def _show_joined(out: CommandOutput, position: Position, time: GameTime) -> None
         "status": position.course.status,
         "host": setup.names[0],
         "guest": setup.names[1],
-        **agreement_json(time),
+        "agreement": time.agreement.to_json(),
+        "clock": time.to_json(),
     }
     short = position.short
 
@@ -366,17 +355,9 @@ def decline(client: Client, out: CommandOutput, game: str, why: str | None) -> N
             tell("a game by link cannot be declined"),
             hint=tell("nothing was changed; a link that nobody uses expires, and its host can cancel the game"),
         )
-    with client.game(client.find(game)) as held:
-        position = held.decline(why)
-        time = held.time.kept()
-    show_position(out, position, time)
-    note_end(client, out, position)
+    show_changed(client, out, client.find(game), lambda held: held.decline(why))
 
 
 def cancel(client: Client, out: CommandOutput, game: str) -> None:
     """Cancels an open game."""
-    with client.game(client.find(game)) as held:
-        position = held.cancel().position
-        time = held.time.kept()
-    show_position(out, position, time)
-    note_end(client, out, position)
+    show_changed(client, out, client.find(game), lambda held: held.cancel().position)

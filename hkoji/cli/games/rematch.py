@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hkoji.cli.games.game_words import agreement_lines, series_line, standing_text
-from hkoji.cli.games.new import DEFAULT_EXPIRES, NEVER, agreement_json, bound_json, bound_lines
+from hkoji.cli.games.game_words import series_line, standing_text
+from hkoji.cli.games.new import opened_json, read_expiry, say_terms
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place
-from hkoji.game.agreement import parse_duration
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def rematch(client: Client, out: CommandOutput, game: str, expires: str | None) -> None:
     """Opens a rematch, or joins the opponent's."""
-    seconds = None if expires == NEVER else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
+    seconds = read_expiry(expires)
     before = client.find(game)
 
     def agree(course: Course) -> None:
@@ -31,19 +30,12 @@ def rematch(client: Client, out: CommandOutput, game: str, expires: str | None) 
     kept = client.kept_game(position.game)
     place = kept_place(position.course, kept.recorded, client.kept_game)
     value: dict[str, Any] = {  # Any: JSON
-        "game": position.game,
+        **opened_json(client, position),
         "rematch": before,
         "how": made.how,
         "cancelled": list(made.cancelled),
-        "ruleset": setup.ruleset.name,
-        "options": setup.ruleset.to_json(),
-        "status": position.course.status,
         "host": setup.names[0],
         "guest": setup.names[1],
-        "invite": setup.invited,
-        "server": client.server_of(position.game),
-        **agreement_json(kept.time),
-        **bound_json(setup.ruleset, setup.agreement),
         "series": None if place is None else place.to_json(),
         "decided": None if made.decided is None else made.decided.to_json(),
     }
@@ -61,9 +53,7 @@ def rematch(client: Client, out: CommandOutput, game: str, expires: str | None) 
 
 def _say_terms(out: CommandOutput, course: Course) -> None:
     setup = course.setup
-    agreement = setup.agreement._replace(series=None)  # which is said with the score
-    for line in (*agreement_lines(agreement), *bound_lines(setup.ruleset, agreement)):
-        out.say(line)
+    say_terms(out, setup.ruleset, setup.agreement._replace(series=None))  # a series is said with the score
 
 
 def _say_next(out: CommandOutput, made: Rematch, short: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.game_words import grade_lines, series_line, terms_lines, time_lines
-from hkoji.cli.games.told import ask_or_keep, noting, tell_game_news
+from hkoji.cli.games.told import ask_or_keep, note_end, noting, tell_game_news
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, EncodedResult
 from hkoji.cli.settings import deck_for
@@ -19,6 +19,7 @@ from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.messages.text import printable
 
 if TYPE_CHECKING:
+    from hkoji.client.game import ClientGame
     from hkoji.client.kept_game import GameTime, KeptGame
     from hkoji.client.rematch import SeriesPlace
     from hkoji.client.seats import InviteLink
@@ -138,6 +139,15 @@ def show_position(
 
     # A link is not folded: it is copied from there.
     out.result(value, text, exact=beside.link is not None)
+
+
+def show_changed(client: Client, out: CommandOutput, game: str, change: Callable[[ClientGame], Position]) -> None:
+    """Changes a game, and shows it as it is then."""
+    with client.game(game) as held:
+        position = change(held)
+        time = held.time.kept()
+    show_position(out, position, time)
+    note_end(client, out, position)
 
 
 def note_lines(text: str) -> list[str]:
