@@ -17,12 +17,22 @@ from hkoji.cli.terminal import beneath, screens
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Delays an interrupt to the end of the block. A second one is not delayed: the reader of the output may hang."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+def handling(number: int, handler: Callable[[int, FrameType | None], None], *, before: object) -> Iterator[None]:
+    """Handles a signal in the block, if its handler is the usual one, `before`, and this is the main thread."""
+    usual = signal.getsignal(number)
+    if threading.current_thread() is not threading.main_thread() or usual is not before:
         yield
         return
+    signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, usual)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Delays an interrupt to the end of the block. A second one is not delayed: the reader of the output may hang."""
     came = False
 
     def note(_signal: int, _frame: FrameType | None) -> None:
@@ -31,11 +41,8 @@ def uninterrupted() -> Iterator[None]:
             raise KeyboardInterrupt
         came = True
 
-    signal.signal(signal.SIGINT, note)
-    try:
+    with handling(signal.SIGINT, note, before=signal.default_int_handler):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 from unicodedata import east_asian_width
 
@@ -20,7 +20,6 @@ from hkoji.log.talk import MAX_WORDS_BYTES, verify_words
 from hkoji.messages.text import plural, printable, tell
 
 if TYPE_CHECKING:
-    from hkoji.client.game import ClientGame
     from hkoji.client.kept_game import KeptGame
     from hkoji.client.talk import Conversation, ReadMessage
 
@@ -92,7 +91,11 @@ def talk(client: Client, out: CommandOutput, game: str, words: Sequence[str] | N
 
 def delete(client: Client, out: CommandOutput, game: str, number: int) -> None:
     """Deletes a message of the player."""
-    _change(client, out, game, lambda held: held.talk.delete(number))
+    full = client.find(game)
+    with client.game(full) as held:
+        held.current()
+        found = held.talk.delete(number)
+    _result(client, out, full, found)
 
 
 def mute(client: Client, out: CommandOutput, game: str, *, muted: bool) -> None:
@@ -101,14 +104,6 @@ def mute(client: Client, out: CommandOutput, game: str, *, muted: bool) -> None:
     client.kept_game(full)  # a game that was never seen is refused here, without asking the service
     with client.game(full) as held:
         found = held.talk.mute(muted=muted)
-    _result(client, out, full, found)
-
-
-def _change(client: Client, out: CommandOutput, game: str, change: Callable[[ClientGame], Conversation]) -> None:
-    full = client.find(game)
-    with client.game(full) as held:
-        held.current()
-        found = change(held)
     _result(client, out, full, found)
 
 

@@ -188,23 +188,14 @@ def say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
 
 
 def _say_unsent(out: CommandOutput, game: KeptGame, entry: UnsentEntry) -> None:
-    what = entry.action or entry.kind
+    about = {"game": game.position.short, "seq": entry.seq, "what": entry.action or entry.kind}
     if entry.waits:
         out.say(
             tell(
                 "Game {game}: your entry {seq}, {what}, is signed and not confirmed. The next command that reaches the "
                 "service sends the same bytes.",
-                game=game.position.short,
-                seq=entry.seq,
-                what=what,
+                **about,
             )
         )
     else:
-        out.say(
-            tell(
-                "Game {game}: you have signed an entry {seq}, {what}, that is not on record here.",
-                game=game.position.short,
-                seq=entry.seq,
-                what=what,
-            )
-        )
+        out.say(tell("Game {game}: you have signed an entry {seq}, {what}, that is not on record here.", **about))

@@ -11,9 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing, suppress
 from html import escape
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,6 +21,7 @@ from hkoji.cli.games import plan
 from hkoji.cli.games.game_words import local_time, until_text
 from hkoji.cli.games.told import message_line, note_end, noting, tell_news
 from hkoji.cli.language import _
+from hkoji.cli.long_work import handling
 from hkoji.cli.output import CommandOutput, encode, versioned
 from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
@@ -90,30 +90,17 @@ def read_commands(
     return game, WatchCommands(words, notify)
 
 
-@contextmanager
-def _ending_by_exception() -> Iterator[None]:
-    """Lets SIGTERM raise `SystemExit` meanwhile, in place of ending the program at once."""
-    before = signal.getsignal(signal.SIGTERM)
-    if threading.current_thread() is not threading.main_thread() or before is not signal.SIG_DFL:
-        yield
-        return
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
-@_ending_by_exception()
+@handling(signal.SIGTERM, _leave, before=signal.SIG_DFL)  # so that the command is killed too
 def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None:  # Any: JSON
     """Runs a command for an entry, with the entry as JSON on its standard input, and waits until it ends."""
     sys.stdout.flush()  # what the command prints comes after what this program has printed
     place = {"HKOJI_GAME": value["game"], "HKOJI_EVENT": value["kind"], "HKOJI_SEQ": str(value["seq"])}
     line = encode(versioned(value)).encode() + b"\n"
+    about = {"seq": value["seq"], "game": value["game"][:8], "program": command[0]}
     try:
         process = subprocess.Popen(  # noqa: S603 # the user's own command, without a shell
             command, stdin=subprocess.PIPE, env={**os.environ, **place}, start_new_session=True
@@ -125,15 +112,7 @@ def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None
         process.communicate(line, LONGEST)
     except subprocess.TimeoutExpired:
         _kill(process)
-        say(
-            tell(
-                "entry {seq} of game {game}: {program} was stopped after {seconds} s",
-                seq=value["seq"],
-                game=value["game"][:8],
-                program=command[0],
-                seconds=int(LONGEST),
-            )
-        )
+        say(tell("entry {seq} of game {game}: {program} was stopped after {seconds} s", **about, seconds=int(LONGEST)))
         return
     except BaseException:  # signals reach only this program's own process group
         _kill(process)
@@ -142,9 +121,7 @@ def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None
         say(
             tell(
                 "entry {seq} of game {game}: {program} has failed, with exit code {code}",
-                seq=value["seq"],
-                game=value["game"][:8],
-                program=command[0],
+                **about,
                 code=process.returncode,
             )
         )
@@ -170,13 +147,18 @@ def matters(happened: WatchedEntry) -> bool:
 
 def notification(happened: WatchedEntry) -> list[str]:
     """Returns the program, with its arguments, that shows an entry on the desktop. Raises `UsageError`."""
-    step, position = happened.step, happened.position
-    closed = closing_body(each.body for each in position.replay.steps) if step.course.finished else None
+    position = happened.position
     title = _("Game {game}", game=position.short)
-    text = step_text(step, closed=closed)
+    text = _step(happened)
     if happened.mine:
         text += " " + _("your turn")
     return _desktop(title, text, position.short)
+
+
+def _step(happened: WatchedEntry) -> str:
+    steps = happened.position.replay.steps
+    closed = closing_body(each.body for each in steps) if happened.step.course.finished else None
+    return step_text(happened.step, closed=closed)
 
 
 def _desktop(title: str, text: str, game: str) -> list[str]:
@@ -322,9 +304,8 @@ def happened_json(happened: WatchedEntry, time: GameTime | None = None) -> dict[
 def happened_text(happened: WatchedEntry, out: CommandOutput, time: GameTime | None = None) -> str:
     """Returns an entry that has arrived, in one line; of the last entry with the time until the next is due."""
     step, position = happened.step, happened.position
-    closed = closing_body(each.body for each in position.replay.steps) if step.course.finished else None
     at = local_time(step.entry.at)[:_MINUTES]
-    told = f"{position.short}  {happened.seq:>3}  {at}  {step_text(step, closed=closed)}"
+    told = f"{position.short}  {happened.seq:>3}  {at}  {_step(happened)}"
     if happened.mine and happened.seq == position.course.seq:
         told += "  " + out.style.paint(_("your turn"), "bold")
     deadline = time.reading.deadline if time else None
