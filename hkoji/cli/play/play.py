@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -169,31 +169,29 @@ def _sit(talk: Dialogue, here: LocalGames, seats: LocalSeats) -> int | None:
     hints = make_bot(
         bot_of_level(USUAL, seats.ruleset), seats.seed + 1
     )  # a different seed from the opponent's, so that hints do not reveal its choices
-    with _left(talk, "hkoji play") as left, game.taken(), contextlib.closing(game), contextlib.closing(hints):
+    with game.taken(), contextlib.closing(game), contextlib.closing(hints):
         sitting = PromptGame(talk, here.player, seats.game, game.wait, lambda position: decide(hints, position))
-        position = sitting.play()
-        if position is not None:
-            _closing_words(talk, here, seats, position)
-            return None
-        _say_it_waits(talk, "hkoji play")
-        return Exit.OK
-    return left[0]
+        position, code = _played(talk, sitting, "hkoji play")
+        if position is None:
+            return code
+        _closing_words(talk, here, seats, position)
+        return None
 
 
-@contextlib.contextmanager
-def _left(talk: Dialogue, command: str) -> Iterator[list[int]]:
-    """Makes Ctrl-C leave the game as `q` does, with the exit code of an interrupt."""
-    code: list[int] = []
+def _played(talk: Dialogue, sitting: PromptGame, command: str) -> tuple[Position | None, Exit]:
+    """Plays a game. Returns its last position, None if the player has left, and the exit code.
+
+    Ctrl-C leaves the game as `q` does, with the exit code of an interrupt. `command` is how to go on later.
+    """
+    code = Exit.OK
     try:
-        yield code
+        position = sitting.play()
     except KeyboardInterrupt:
         talk.say()
-        _say_it_waits(talk, command)
-        code.append(Exit.INTERRUPTED)
-
-
-def _say_it_waits(talk: Dialogue, command: str) -> None:
-    talk.say(_("The game waits for you: {command}", command=command))
+        position, code = None, Exit.INTERRUPTED
+    if position is None:
+        talk.say(_("The game waits for you: {command}", command=command))
+    return position, code
 
 
 def _closing_words(talk: Dialogue, here: LocalGames, seats: LocalSeats, position: Position) -> None:
@@ -302,16 +300,11 @@ def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
                 if talk.interrupts(_POLL):
                     return None
 
-    command = f"hkoji play {game[:8]}"
-    with _left(talk, command) as left:
-        end = PromptGame(talk, client, game, wait, None).play()
-        if end is None:
-            _say_it_waits(talk, command)
-        else:
-            talk.say(_("Look back:  {command}", command=f"hkoji replay {game[:8]}"))
-            talk.say(_("Check it:   {command}", command=f"hkoji audit {game[:8]}"))
-            talk.say()
-            talk.say(talk.style.paint(turn(end), "bold"))
-            note_end(client, out, end)
-        return Exit.OK
-    return left[0]
+    end, code = _played(talk, PromptGame(talk, client, game, wait, None), f"hkoji play {game[:8]}")
+    if end is not None:
+        talk.say(_("Look back:  {command}", command=f"hkoji replay {game[:8]}"))
+        talk.say(_("Check it:   {command}", command=f"hkoji audit {game[:8]}"))
+        talk.say()
+        talk.say(talk.style.paint(turn(end), "bold"))
+        note_end(client, out, end)
+    return code
