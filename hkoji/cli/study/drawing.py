@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from hkoji.cli import terminal
 from hkoji.cli.files import write_result
@@ -21,21 +21,14 @@ _ZOOM: Final = 2.0
 """Pixels of a PNG for each one of the drawing."""
 
 
-class DrawingFile(NamedTuple):
-    """A file to draw into, `-` for standard output, as SVG or as PNG."""
-
-    file: str
-    png: bool
-
-
-def drawing_file(file: str) -> DrawingFile:
-    """Returns a file by the ending of its name. Raises `UsageError` if that is neither `.svg` nor `.png`."""
+def is_png(file: str) -> bool:
+    """Returns whether a file is drawn as PNG, and not as SVG. Raises `UsageError` if its name does not say."""
     ending = Path(file).suffix.lower()
     if ending not in (".svg", ".png"):
         raise UsageError(
             tell("{file} is neither an SVG nor a PNG file", file=file), hint=tell("the name must end in .svg or .png")
         )
-    return DrawingFile(file, ending == ".png")
+    return ending == ".png"
 
 
 def draw(position: Position, where: str) -> str:
@@ -44,15 +37,18 @@ def draw(position: Position, where: str) -> str:
     return draw_position(board(position, Look(translate, deck)).scene(where))
 
 
-def write(svg: str, where: DrawingFile, *, force: bool) -> None:
-    """Writes a drawing. Raises `UsageError` if a PNG cannot be made or shown here, and what `write_result` raises."""
-    data = _png(svg) if where.png else svg.encode()
-    if where.file == "-":
-        if where.png and sys.stdout.isatty():
-            raise UsageError(tell("a PNG cannot be shown at a terminal"), hint=tell("give a file, or pipe it on"))
-        terminal.write_bytes(data)
+def write(svg: str, file: str, *, png: bool, force: bool) -> None:
+    """Writes a drawing into a file, `-` for standard output.
+
+    Raises `UsageError` if a PNG cannot be made or shown here, and what `write_result` raises.
+    """
+    data = _png(svg) if png else svg.encode()
+    if file != "-":
+        write_result(file, data, force=force)
         return
-    write_result(where.file, data, force=force)
+    if png and sys.stdout.isatty():
+        raise UsageError(tell("a PNG cannot be shown at a terminal"), hint=tell("give a file, or pipe it on"))
+    terminal.write_bytes(data)
 
 
 def _png(svg: str) -> bytes:

@@ -187,7 +187,7 @@ def walk(place: ReplayWalk, out: CommandOutput, *, force: bool = False) -> None:
 def _save(place: ReplayWalk, file: str, *, force: bool) -> None:
     from hkoji.cli.study import drawing
 
-    drawing.write(place.drawing(), drawing.drawing_file(file), force=force)
+    drawing.write(place.drawing(), file, png=drawing.is_png(file), force=force)
     sys.stderr.write(_("drawn in {file}", file=file) + "\n")
 
 
@@ -264,9 +264,9 @@ def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> 
     from hkoji.cli.study import drawing
 
     asked = ((wish.svg, False), (wish.png, True))
-    targets = [drawing.DrawingFile(file, png) for file, png in asked if file is not None]
-    printed = [each for each in targets if each.file == "-"]
-    if len(printed) > 1 or (printed and (out.json or out.keep)):
+    targets = [(file, png) for file, png in asked if file is not None]
+    files = [file for file, _png in targets]
+    if files == ["-", "-"] or ("-" in files and (out.json or out.keep)):
         raise UsageError(
             tell("standard output holds one result"), hint=tell("draw into a file with --svg FILE or --png FILE")
         )
@@ -276,10 +276,9 @@ def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> 
     number = found[at_entry(found, last) or 0].decision
     position = studied_position(shown, eyes.seat)
     svg = drawing.draw(position, place_title(position, number, found[-1].decision, eyes))
-    for each in targets:
-        drawing.write(svg, each, force=wish.force)
-    if not printed:
-        files = [each.file for each in targets]
+    for file, png in targets:
+        drawing.write(svg, file, png=png, force=wish.force)
+    if "-" not in files:
         value = {"game": position.course.setup.game, "at": last, "eyes": eyes.word, "drawn": files}
         out.result(value, lambda: "\n".join(map(printable, files)))
 

@@ -121,7 +121,7 @@ def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | No
     tally = GameTally()
     problems = _fold(tally, sources, jobs)
     if plot is not None:
-        drawn = draw_charts(_n("{n} game", "{n} games", tally.games, n=tally.games), tuple(_charts(tally)))
+        drawn = draw_charts(_n("{n} game", "{n} games", tally.games), tuple(_charts(tally)))
         write_result(plot, drawn.encode(), force=force)
     value: dict[str, Any] = {  # Any: JSON
         **tally.to_json(),
@@ -137,7 +137,7 @@ def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | No
     out.say(tell("Signatures were not checked: `hkoji audit` checks them."))
     if problems.total:
         raise HkojiError(
-            plural("{n} log was not counted", "{n} logs were not counted", problems.total, n=problems.total),
+            plural("{n} log was not counted", "{n} logs were not counted", problems.total),
             hint=tell("the result names them; see one with `hkoji replay FILE` or `hkoji audit FILE`"),
         )
 
@@ -159,10 +159,9 @@ def _fold(tally: GameTally, sources: list[str], jobs: int) -> UncountedLogs:
 
 
 def _text(tally: GameTally, problems: UncountedLogs, style: TextStyle) -> Iterator[str]:
-    yield style.paint(_n("{n} game", "{n} games", tally.games, n=tally.games), "bold")
+    yield style.paint(_n("{n} game", "{n} games", tally.games), "bold")
     if tally.repeated:
-        n = tally.repeated
-        yield _n("{n} more log of a game counted already", "{n} more logs of games counted already", n, n=n)
+        yield _n("{n} more log of a game counted already", "{n} more logs of games counted already", tally.repeated)
     for name in sorted(tally.groups):
         yield ""
         yield from _group(tally.groups[name], style)
@@ -178,23 +177,15 @@ def _group(group: Group, style: TextStyle) -> Iterator[str]:
     yield style.paint(group.name, "bold")
     running = group.games - group.finished
     yield _line(_("games"), _("{n}, of which {running} not over", n=group.games, running=running))
-    yield from _bars(
-        _("ended by"), [(reason, Share(n, group.finished)) for reason, n in group.reasons.most_common()], style
-    )
+    yield from _bars(_("ended by"), _ends(group), style)
     if set(group.rounds) - {0}:
-        rounds = [(str(number), Share(group.rounds[number], group.finished)) for number in sorted(group.rounds)]
-        yield from _bars(_("rounds"), rounds, style)
+        yield from _bars(_("rounds"), _rounds(group), style)
     spreads = group.spreads()
     for what, each, time in ((_("decisions"), spreads["decisions"], False), (_("time"), spreads["seconds"], True)):
         if each and each.greatest:
             yield _line(what, _length(each, time=time))
-    for what, share in (
-        (_("won by host"), group.seat_share(0)),
-        (_("won by first"), group.first_share()),
-        (_("rounds by first"), group.round_first_share()),
-    ):
-        if share.total:
-            yield _line(what, _rate(share))
+    for what, share in _winners(group):
+        yield _line(what, _rate(share))
     if group.scored:
         yield _line(
             _("hand-overs"),
@@ -207,6 +198,23 @@ def _group(group: Group, style: TextStyle) -> Iterator[str]:
     if group.orders:
         yield _line(_("orders"), _rate(group.order_share()))
     yield from _places(group, style)
+
+
+def _ends(group: Group) -> list[tuple[str, Share]]:
+    return [(reason, Share(n, group.finished)) for reason, n in group.reasons.most_common()]
+
+
+def _rounds(group: Group) -> list[tuple[str, Share]]:
+    return [(str(number), Share(group.rounds[number], group.finished)) for number in sorted(group.rounds)]
+
+
+def _winners(group: Group) -> list[tuple[str, Share]]:
+    shares = (
+        (_("won by host"), group.seat_share(0)),
+        (_("won by first"), group.first_share()),
+        (_("rounds by first"), group.round_first_share()),
+    )
+    return [(label, share) for label, share in shares if share.total]
 
 
 def _line(what: str, words: str) -> str:
@@ -332,16 +340,10 @@ def _problems(problems: UncountedLogs, style: TextStyle) -> Iterator[str]:
 def _charts(tally: GameTally) -> Iterator[Chart]:
     for name in sorted(tally.groups):
         group = tally.groups[name]
-        ends = ((reason, Share(n, group.finished)) for reason, n in group.reasons.most_common())
-        yield Chart(_("{ruleset}: how it ended", ruleset=name), tuple(_bar(label, each) for label, each in ends))
-        wins = (
-            (_("won by host"), group.seat_share(0)),
-            (_("won by first"), group.first_share()),
-            (_("rounds by first"), group.round_first_share()),
-        )
-        yield Chart(_("Winners"), tuple(_bar(label, each) for label, each in wins if each.total), half=True)
-        rounds = ((str(number), Share(group.rounds[number], group.finished)) for number in sorted(group.rounds))
-        yield Chart(_("Rounds"), tuple(_bar(label, each) for label, each in rounds))
+        ends = tuple(_bar(label, each) for label, each in _ends(group))
+        yield Chart(_("{ruleset}: how it ended", ruleset=name), ends)
+        yield Chart(_("Winners"), tuple(_bar(label, each) for label, each in _winners(group)), half=True)
+        yield Chart(_("Rounds"), tuple(_bar(label, each) for label, each in _rounds(group)))
         names = RULESETS[name.partition("/")[0]].action_names
         for place, title in enumerate(_titles(group)):
             yield Chart(
