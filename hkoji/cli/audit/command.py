@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hkoji.audit.checks import SignatureCheck
 from hkoji.audit.keyring import ExpectedKeys, Verdict
 from hkoji.cli.audit import AuditOptions, report
-from hkoji.cli.files import UnreadableLog, read_all
+from hkoji.cli.files import UnreadableLog, log_files, read_all
 from hkoji.cli.input import check_standard_input, is_file
 from hkoji.cli.output import CommandOutput, Exit
 from hkoji.errors import InvalidError, StorageError, UsageError
@@ -137,10 +137,12 @@ def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wi
         raise _one_log(wish.alone)
     jobs = wish.jobs or (1 if "-" in sources else processors())
     if several:
-        from hkoji.cli.audit.many_logs import show_archive
+        from hkoji.cli.audit.many_logs import show_logs, size_of
+        from hkoji.cli.long_work import shows_progress
 
         use_fastest()
-        return show_archive(out, sources, pins, jobs, mails=wish.mails)
+        total = size_of(log_files(sources)) if shows_progress(out) else 0
+        return show_logs(out, read_all(log_files(sources)), pins, jobs, total, mails=wish.mails)
     source = sources[0]
     if not is_file(source):
         report.show_game_audit(client(), out, source, pins, wish)

@@ -21,9 +21,9 @@ from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import Audit
 from hkoji.cli.audit.report import audit_json, finding_text, main_finding, signer_json
 from hkoji.cli.audit.seen import FoundContradiction, LogPlace, SeenLogs, SeenMails
-from hkoji.cli.files import LogBytes, UnreadableLog, log_files, read_all
+from hkoji.cli.files import LogBytes, UnreadableLog
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.long_work import map_in_processes, progress, shows_progress, uninterrupted
+from hkoji.cli.long_work import map_in_processes, progress, uninterrupted
 from hkoji.cli.output import CommandOutput, Exit
 from hkoji.errors import AuditError, HkojiError, LaterVersionError
 from hkoji.log.sshsig import use_fastest
@@ -97,17 +97,6 @@ class ArchiveSummary:
         return {"ok": self.ok, **vars(self)}
 
 
-def show_archive(
-    out: CommandOutput, sources: list[str], pins: ExpectedKeys, jobs: int, *, mails: tuple[str, ...] = ()
-) -> int:
-    """Audits all logs of files and folders, with the mails in the files `mails`. Returns the exit code.
-
-    Raises `AuditError` or `HkojiError` on a fault.
-    """
-    total = _size(log_files(sources)) if shows_progress(out) else 0
-    return show_logs(out, read_all(log_files(sources)), pins, jobs, total, mails=mails)
-
-
 def show_logs(
     out: CommandOutput,
     logs: Iterable[LogBytes | UnreadableLog],
@@ -117,7 +106,10 @@ def show_logs(
     *,
     mails: tuple[str, ...] = (),
 ) -> int:
-    """Audits logs from an iterable, as `show_archive` does; `total` is their size, for the progress bar."""
+    """Audits logs, with the mails in the files `mails`, and returns the exit code.
+
+    `total` is the size of the logs, for the progress bar. Raises `AuditError` or `HkojiError` on a fault.
+    """
     summary, known, seen = ArchiveSummary(), _read_mails(mails), SeenMails()
     # JSON at a terminal would be broken by a bar.
     hushed = out.json and sys.stdout.isatty()
@@ -144,25 +136,17 @@ def show_logs(
 
 def _judge(summary: ArchiveSummary) -> None:
     if summary.broken > summary.not_understood:
-        raise AuditError(
-            None,
-            plural("{n} log does not hold", "{n} logs do not hold", summary.broken, n=summary.broken),
-            seq=None,
-            signer=None,
-        )
+        reason = plural("{n} log does not hold", "{n} logs do not hold", summary.broken)
+        raise AuditError(None, reason, seq=None, signer=None)
     if summary.contradictions:
-        n = summary.contradictions
-        reason = plural("{n} contradiction between logs", "{n} contradictions between logs", n, n=n)
+        reason = plural("{n} contradiction between logs", "{n} contradictions between logs", summary.contradictions)
         raise AuditError(None, reason, seq=None, signer=None)
     if summary.not_understood:
-        n = summary.not_understood
-        raise LaterVersionError(
-            None, plural("{n} log is not understood", "{n} logs are not understood", n, n=n), seq=None
-        )
+        reason = plural("{n} log is not understood", "{n} logs are not understood", summary.not_understood)
+        raise LaterVersionError(None, reason, seq=None)
     if summary.unreadable:
-        n = summary.unreadable
         raise HkojiError(
-            plural("{n} file or log could not be read", "{n} files or logs could not be read", n, n=n),
+            plural("{n} file or log could not be read", "{n} files or logs could not be read", summary.unreadable),
             hint=tell("the result names them; the logs that could be read hold"),
         )
     if not summary.ok:
@@ -245,8 +229,8 @@ def _check(pins: ExpectedKeys, mails: MailIndex | None, log: LogBytes) -> Audite
     return AuditedLog(place, replace(result, lines=()), claims, len(log.text), report, opened)
 
 
-def _size(files: Iterable[str]) -> int:
-    """Returns the total size of the files whose size is known."""
+def size_of(files: Iterable[str]) -> int:
+    """Returns the total size of the files whose size is known, for the progress bar."""
     total = 0
     for file in files:
         try:
@@ -359,7 +343,6 @@ def _text(summary: ArchiveSummary) -> Iterator[str]:
         "{n} log; entries that hold: {holds} of {entries}",
         "{n} logs; entries that hold: {holds} of {entries}",
         summary.logs,
-        n=summary.logs,
         holds=summary.holds,
         entries=summary.entries,
     )
@@ -382,5 +365,4 @@ def _text(summary: ArchiveSummary) -> Iterator[str]:
             "{n} log has keys that were not expected: give them with --key or --keys.",
             "{n} logs have keys that were not expected: give them with --key or --keys.",
             summary.unpinned,
-            n=summary.unpinned,
         )
