@@ -15,7 +15,7 @@ from contextlib import redirect_stdout
 from typing import Any, Final, TypeAlias
 
 from hkoji.cli import settings
-from hkoji.cli.output import VERSION, CommandOutput, EncodedResult, Exit, encode, error_json
+from hkoji.cli.output import VERSION, EncodedResult, Exit, encode, error_json, out
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.sshsig import use_fastest
 from hkoji.messages.text import shorten, tell
@@ -28,7 +28,7 @@ _PLAIN: Final = re.compile(r"[!#-&(-\[\]-~]+(?: [!#-&(-\[\]-~]+)*")
 """Matches ASCII words between single spaces, without quotes and backslashes."""
 
 
-def run(command: RunCommand, out: CommandOutput) -> int:
+def run(command: RunCommand) -> int:
     """Answers every line by running it. Returns 0, or the exit code of the first line that failed."""
     first = int(Exit.OK)
     out.keep = True
@@ -36,7 +36,7 @@ def run(command: RunCommand, out: CommandOutput) -> int:
         for number, line in enumerate(_commands()):
             if number == 1:  # a batch of one line starts as quickly as a command
                 use_fastest()
-            answer = _answer(command, out, line)
+            answer = _answer(command, line)
             if not answer["ok"]:
                 first = first or int(answer["error"]["exit_code"])
             sys.stdout.write(f"{_format(answer)}\n")
@@ -55,11 +55,11 @@ def _commands() -> Iterator[str]:
             yield stripped
 
 
-def _answer(command: RunCommand, out: CommandOutput, line: str) -> dict[str, Any]:  # Any: JSON
+def _answer(command: RunCommand, line: str) -> dict[str, Any]:  # Any: JSON
     out.kept = None
     shown = shorten(line, 200)
     try:
-        _run(command, out, _split(line))
+        _run(command, _split(line))
     except HkojiError as error:
         failed = {"v": VERSION, "ok": False, "command": shown, "error": error_json(error)}
         return failed if out.kept is None else {**failed, "result": out.kept}
@@ -85,7 +85,7 @@ def _split(line: str) -> list[str]:
     return words[1:] if words[:1] == ["hkoji"] else words
 
 
-def _run(command: RunCommand, out: CommandOutput, words: list[str]) -> None:
+def _run(command: RunCommand, words: list[str]) -> None:
     words, chosen = settings.split_options(words)
     settings.apply(chosen, once=True)
     if not words or words[0] in _NOT_HERE:

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from hkoji.cli import terminal
 from hkoji.cli.language import _, current
-from hkoji.cli.output import CommandOutput, TextStyle
+from hkoji.cli.output import TextStyle, out
 from hkoji.cli.terminal import read_secret
 from hkoji.errors import CancelledError, MalformedError, OtherOriginError, StorageError, UsageError
 from hkoji.messages.text import tell
@@ -26,7 +26,7 @@ _LONGEST: Final = 400
 class Dialogue:
     """The prompt of one command."""
 
-    def __init__(self, out: CommandOutput) -> None:
+    def __init__(self) -> None:
         self.terminal: Final = sys.stdin.isatty() and sys.stdout.isatty()
         self.ruleset: str | None = None
         """The name of the game whose rules the player may ask for."""
@@ -135,7 +135,7 @@ def is_file(source: str) -> bool:
     return source == "-" or Path(source).is_file()
 
 
-def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes:
+def read_input(file: str, limit: int | None = None) -> bytes:
     """Returns the bytes of a file, or of standard input for `-` (in a batch: `UsageError`). Raises `StorageError`."""
     if file == "-" and out.keep:
         raise UsageError(tell("in a batch standard input holds the commands"), hint=tell("give a file"))
@@ -148,7 +148,7 @@ def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes
         raise StorageError(reason, hint=tell("give a file, or - for standard input")) from error
 
 
-def read_words(out: CommandOutput, words: Sequence[str], most: int, what: str, *, hint: str) -> str:
+def read_words(words: Sequence[str], most: int, what: str, *, hint: str) -> str:
     """Returns typed words as one text; for `-` alone the text on standard input, in which each line ends in LF.
 
     The line end at its end is no part of it. Of a text of more than `most` bytes it returns more than that, but perhaps
@@ -157,7 +157,7 @@ def read_words(out: CommandOutput, words: Sequence[str], most: int, what: str, *
     if list(words) != ["-"]:
         return " ".join(words)
     longest = 2 * (most + 1)  # that many bytes may be `most` and a last line end, if all of them are CR and LF
-    data = read_input(out, "-", longest)
+    data = read_input("-", longest)
     try:
         text = data.decode(errors="ignore" if len(data) > longest else "strict")  # the last character may be cut
     except UnicodeDecodeError:
@@ -165,11 +165,11 @@ def read_words(out: CommandOutput, words: Sequence[str], most: int, what: str, *
     return text.replace("\r\n", "\n").removesuffix("\n")
 
 
-def read_code(out: CommandOutput) -> str:
+def read_code() -> str:
     """Returns a code from standard input; at a terminal it is asked for and not shown."""
     if sys.stdin.isatty() and not out.keep:
         return read_secret(_("Code: ")).strip()
-    return read_input(out, "-", 1024).decode("ascii", "replace").strip()
+    return read_input("-", 1024).decode("ascii", "replace").strip()
 
 
 def check_standard_input(sources: list[str], *, taken: bool) -> None:
@@ -180,14 +180,12 @@ def check_standard_input(sources: list[str], *, taken: bool) -> None:
         )
 
 
-def can_ask(out: CommandOutput) -> bool:
+def can_ask() -> bool:
     """Returns whether somebody at a terminal can be asked. In a batch nobody can."""
     return not out.keep and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirm(
-    out: CommandOutput, question: str, refused: str, *, yes: bool, unasked: UsageError | None = None, about: str = ""
-) -> None:
+def confirm(question: str, refused: str, *, yes: bool, unasked: UsageError | None = None, about: str = "") -> None:
     """Asks before a step that cannot be taken back, unless `yes`. Raises `CancelledError` with `refused` for a no.
 
     For `?` it says what the question is `about`, and asks again. Without a terminal, and in a batch, nobody can be
@@ -195,7 +193,7 @@ def confirm(
     """
     if yes:
         return
-    if not can_ask(out):
+    if not can_ask():
         raise unasked or unconfirmed()
     while True:
         sys.stderr.write(f"{question} {_('[y/N]')} ")
@@ -216,7 +214,7 @@ def unconfirmed() -> UsageError:
     )
 
 
-def with_origin(out: CommandOutput, origin: str | None, call: Callable[[str | None], _T]) -> _T:
+def with_origin(origin: str | None, call: Callable[[str | None], _T]) -> _T:
     """Calls with the origin that the user has given for a service. At a terminal asks for it, if the service needs one.
 
     The user types the origin: a mere yes is given too easily. Raises `OtherOriginError` without a terminal, in a batch,
@@ -225,7 +223,7 @@ def with_origin(out: CommandOutput, origin: str | None, call: Callable[[str | No
     try:
         return call(origin)
     except OtherOriginError as error:
-        if origin is not None or not can_ask(out):
+        if origin is not None or not can_ask():
             raise
         sys.stderr.write(
             _(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import out
 from hkoji.cli.terminal import beneath, screens
 
 
@@ -51,12 +51,12 @@ Advance = Callable[[int], None]
 
 
 @contextmanager
-def progress(out: CommandOutput, total: int, *, sized: bool = False, hidden: bool = False) -> Iterator[Advance]:
+def progress(total: int, *, sized: bool = False, hidden: bool = False) -> Iterator[Advance]:
     """Gives a function that advances the bar towards `total`, which is in bytes if `sized`.
 
     Results may be printed meanwhile: at a terminal they appear above the bar.
     """
-    if hidden or not shows_progress(out):
+    if hidden or not shows_progress():
         yield lambda done: None  # noqa: ARG005
         return
     from rich.console import Console
@@ -73,7 +73,7 @@ def progress(out: CommandOutput, total: int, *, sized: bool = False, hidden: boo
             yield lambda done: bar.advance(task, done)
 
 
-def shows_progress(out: CommandOutput) -> bool:
+def shows_progress() -> bool:
     """Returns whether a bar would be visible."""
     return not (out.plain or out.keep) and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 

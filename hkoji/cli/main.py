@@ -17,7 +17,7 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from hkoji.cli import settings
-from hkoji.cli.output import Exit, client, exit_code, out
+from hkoji.cli.output import Exit, exit_code, out
 from hkoji.cli.terminal import ReaderGoneError, screens
 from hkoji.errors import HkojiError, InterruptionError, OutputError, UsageError
 
@@ -142,26 +142,26 @@ def run_plain(command: PlainCommand) -> int | None:
         case "show":
             from hkoji.cli.games.show import show
 
-            show(client(), out, command.words[0])
+            show(command.words[0])
         case "move":
             from hkoji.cli.games.move import move
 
-            move(client(), out, command.words[0], command.words[1:])
+            move(command.words[0], command.words[1:])
         case "next":
             from hkoji.cli.games.lists import waiting
 
-            waiting(client(), out)
+            waiting()
         case "games":
             from hkoji.cli.games.lists import games
 
-            games(client(), out)
+            games()
         case "audit":
             from hkoji.cli.audit import AuditOptions
             from hkoji.cli.audit.command import run as audit
 
-            return audit(client, out, list(command.words), AuditOptions())
+            return audit(list(command.words), AuditOptions())
         case _:
             from hkoji.cli.games.export import log
 
-            log(client(), out, command.words[0])
+            log(command.words[0])
     return None

@@ -4,19 +4,15 @@ shows games; JSON has them in fields and takes nothing away from the player.
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import closing
 from unittest.mock import patch
 
 import pytest
 
-from hkoji.cli.games import watch
-from hkoji.cli.games.watch import WatchCommands
-from hkoji.cli.output import CommandOutput, Exit
-from hkoji.client import watching
+from hkoji.cli.output import Exit
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import ServiceError, StorageError
+from tests.support.shell import Done
 from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, alice, bob, timed_game, world
 
 __all__ = ["alice", "bob", "world"]
@@ -242,7 +238,7 @@ def test_a_damaged_file_of_messages_fails_no_list(alice: TimedPlayer, bob: Timed
 
 @pytest.mark.usefixtures("without_streams")
 def test_watching_all_games_tells_what_is_new_and_then_what_comes(
-    alice: TimedPlayer, bob: TimedPlayer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    alice: TimedPlayer, bob: TimedPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game, lost = timed_game(alice, bob, "none"), timed_game(alice, bob, "none")
     assert alice("next").code == 0
@@ -261,11 +257,10 @@ def test_watching_all_games_tells_what_is_new_and_then_what_comes(
                 raise KeyboardInterrupt
 
     monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
-    out, client = CommandOutput(), alice.client
-    with pytest.raises(KeyboardInterrupt):
-        watch.watch(client, out, None, None, all_=True, commands=WatchCommands())
+    done = alice("watch", "--all")
+    assert done.code == Exit.INTERRUPTED
     written = f"bob has written to you in game {game[:8]}: hkoji talk {game[:8]}"
-    lines = capsys.readouterr().out.splitlines()
+    lines = done.out.splitlines()
     assert lines[0] == written
     assert lines[1] == f"Game {lost[:8]} against bob is over: won by resignation. See it: hkoji show {lost[:8]}"
     assert lines[2] == written
@@ -279,12 +274,17 @@ def test_a_program_that_watches_gets_each_message_once(
 ) -> None:
     game = timed_game(alice, bob, "none")
     assert bob("talk", game, "before").code == 0
-    monkeypatch.setattr("hkoji.client.watching.time.sleep", lambda _: bob("talk", game, "meanwhile"))
-    out, printed = CommandOutput(), io.StringIO()
-    out.json = True
-    with closing(watching.watch_all(alice.client)) as happened, patch("sys.stdout", printed):
-        watch._tell(alice.client, out, (next(happened) for _ in range(1)), WatchCommands())
-    assert json.loads(printed.getvalue()) == {"v": 1, "game": game, "kind": "talk", "number": 2, "by": "bob"}
+    written: list[Done] = []
+
+    def sleep(_seconds: float) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(bob("talk", game, "meanwhile"))
+
+    monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
+    done = alice("watch", "--all", "--json")
+    assert done.code == Exit.INTERRUPTED
+    assert json.loads(done.out) == {"v": 1, "game": game, "kind": "talk", "number": 2, "by": "bob"}
     assert not (alice.path / "told.json").exists() or told(alice)["talk"] == {}
 
 

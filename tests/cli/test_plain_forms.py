@@ -51,13 +51,13 @@ def _by_typer(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> PlainC
     found: list[PlainCommand] = []
 
     def note(name: str) -> Any:
-        def called(_client: object, _out: object, *rest: object, **_options: object) -> None:
+        def called(*rest: object, **_options: object) -> None:
             flat = [word for each in rest for word in ([each] if isinstance(each, str) else list(each))]  # type: ignore[call-overload]
             found.append(PlainCommand(name, tuple(flat), out.json, out.plain))
 
         return called
 
-    def audited(_client: object, _out: object, sources: list[str], options: AuditOptions) -> int:
+    def audited(sources: list[str], options: AuditOptions) -> int:
         assert options == AuditOptions()
         found.append(PlainCommand("audit", tuple(sources), out.json, out.plain))
         return 0
@@ -69,7 +69,6 @@ def _by_typer(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> PlainC
         patch.setattr("hkoji.cli.games.lists.waiting", note("next"))
         patch.setattr("hkoji.cli.games.lists.games", note("games"))
         patch.setattr("hkoji.cli.games.export.log", note("log"))
-        patch.setattr("hkoji.cli.output.client", lambda: None)
         out.json = out.plain = False
         try:
             ROOT.main(args=list(words), prog_name="hkoji", standalone_mode=False)

@@ -69,10 +69,15 @@ def run(*words: str, seat: Player | None = None, stdin: str = "", terminal: bool
     return Done(code, printed.getvalue(), said.getvalue())
 
 
+_running: list[Sequence[str]] = []
+
+
 def run_with_streams(
     words: Sequence[str], stdin: io.TextIOBase, stdout: TextIO | None, stderr: TextIO | None, seat: Player | None = None
 ) -> int:
     """Runs `hkoji` with these arguments and streams, of which None is closed. Returns its exit code."""
+    outer = dict(vars(out)) if _running else {}  # of a command that waits while this one runs
+    _running.append(words)
     out.__init__()  # type: ignore[misc] # a new process has a new output
     if seat is not None:
         out.client = seat.client
@@ -87,5 +92,8 @@ def run_with_streams(
             main()
         except SystemExit as left:
             code = left.code
+        finally:
+            _running.pop()
+            vars(out).update(outer)
     assert isinstance(code, int)
     return code

@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hkoji.audit.checks import SignatureCheck
 from hkoji.audit.keyring import ExpectedKeys, Verdict
 from hkoji.cli.audit import AuditOptions, report
 from hkoji.cli.files import UnreadableLog, log_files, read_all
 from hkoji.cli.input import check_standard_input, is_file
-from hkoji.cli.output import CommandOutput, Exit
+from hkoji.cli.output import Exit, out
 from hkoji.errors import InvalidError, StorageError, UsageError
 from hkoji.log.canonical import is_name
 from hkoji.log.line import SERVER_NAME
@@ -22,10 +22,6 @@ from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.sshsig import use_fastest
 from hkoji.messages.text import shorten, tell
 from hkoji.processors import processors
-
-if TYPE_CHECKING:
-    from hkoji.client import Client
-
 
 _FORM: Final = tell("a line is NAME ssh-ed25519 AAAA…, as in the keys.txt of an arena's export; # begins a comment")
 
@@ -127,7 +123,7 @@ def map_in_two_threads(
         yield verdicts[rest]  # if the other thread has failed, its verdict is missing, and this raises
 
 
-def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
+def run(sources: list[str], wish: AuditOptions) -> int:
     """Audits a log, a game or an archive. Returns the exit code; raises `AuditError` if something does not hold."""
     pins = read_expected_keys(wish.keys, wish.files)
     check_standard_input(sources, taken=out.keep)
@@ -141,14 +137,14 @@ def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wi
         from hkoji.cli.long_work import shows_progress
 
         use_fastest()
-        total = size_of(log_files(sources)) if shows_progress(out) else 0
-        return show_logs(out, read_all(log_files(sources)), pins, jobs, total, mails=wish.mails)
+        total = size_of(log_files(sources)) if shows_progress() else 0
+        return show_logs(read_all(log_files(sources)), pins, jobs, total, mails=wish.mails)
     source = sources[0]
     if not is_file(source):
-        report.show_game_audit(client(), out, source, pins, wish)
+        report.show_game_audit(source, pins, wish)
         return Exit.OK
     use_fastest()
-    return _show_file(out, source, pins, jobs, wish)
+    return _show_file(source, pins, jobs, wish)
 
 
 def _one_log(option: str) -> UsageError:
@@ -158,7 +154,7 @@ def _one_log(option: str) -> UsageError:
     )
 
 
-def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int, wish: AuditOptions) -> int:
+def _show_file(file: str, pins: ExpectedKeys, jobs: int, wish: AuditOptions) -> int:
     """Audits a file, which is read until it is known whether it holds one log or more."""
     found = read_all((file,))
     first = next(found)
@@ -168,12 +164,12 @@ def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int, wis
             raise _one_log(wish.alone)
         from hkoji.cli.audit.many_logs import show_logs
 
-        return show_logs(out, chain((first, second), found), pins, jobs, mails=wish.mails)
+        return show_logs(chain((first, second), found), pins, jobs, mails=wish.mails)
     if isinstance(first, UnreadableLog):
         raise StorageError(
             tell("cannot read {file}: {reason}", file=file, reason=first.reason),
             hint=tell("give a file, or - for standard input"),
         )
     in_threads = map_in_two_threads if processors() > 1 else map
-    report.show_audit(out, first.text, pins, wish, in_threads)
+    report.show_audit(first.text, pins, wish, in_threads)
     return Exit.OK

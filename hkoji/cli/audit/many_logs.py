@@ -24,7 +24,7 @@ from hkoji.cli.audit.seen import FoundContradiction, LogPlace, SeenLogs, SeenMai
 from hkoji.cli.files import LogBytes, UnreadableLog
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.long_work import map_in_processes, progress, uninterrupted
-from hkoji.cli.output import CommandOutput, Exit
+from hkoji.cli.output import Exit, out
 from hkoji.errors import AuditError, HkojiError, LaterVersionError
 from hkoji.log.sshsig import use_fastest
 from hkoji.messages.text import plural, tell
@@ -98,7 +98,6 @@ class ArchiveSummary:
 
 
 def show_logs(
-    out: CommandOutput,
     logs: Iterable[LogBytes | UnreadableLog],
     pins: ExpectedKeys,
     jobs: int,
@@ -116,12 +115,12 @@ def show_logs(
     try:
         with (
             closing(SeenLogs()) as ledger,
-            progress(out, total, sized=True, hidden=hushed or not total) as advance,
+            progress(total, sized=True, hidden=hushed or not total) as advance,
             closing(_audited(logs, pins, jobs, ledger, known)) as results,
         ):
             for found in results:
                 with uninterrupted():
-                    _take(out, ledger, seen, summary, found)
+                    _take(ledger, seen, summary, found)
                 advance(0 if isinstance(found, UnreadableLog) else found.size)
     except KeyboardInterrupt:
         summary.interrupted = True
@@ -243,37 +242,35 @@ def size_of(files: Iterable[str]) -> int:
 # --- the report on each log -------------------------------------------------------------------------------------------
 
 
-def _take(out: CommandOutput, ledger: SeenLogs, seen: SeenMails, summary: ArchiveSummary, found: LogResult) -> None:
+def _take(ledger: SeenLogs, seen: SeenMails, summary: ArchiveSummary, found: LogResult) -> None:
     """Counts a result and prints it: every one for programs, only problems and running games for people."""
     if isinstance(found, UnreadableLog):
         summary.unreadable += 1
         value = {"file": found.file, "line": found.line or None, "ok": False, "read": False, "reason": found.reason}
         _tell(
-            out,
-            value,
-            lambda: _("{file}: {reason}", file=LogPlace(found.file, found.line), reason=translate(found.reason)),
+            value, lambda: _("{file}: {reason}", file=LogPlace(found.file, found.line), reason=translate(found.reason))
         )
         return
     if isinstance(found, RepeatedLog):
         summary.repeated += 1
-        _tell(out, {**_place(found.place), "repeats": _place(found.earlier)}, None)
+        _tell({**_place(found.place), "repeats": _place(found.earlier)}, None)
         return
     earlier, contradictions = ledger.add(found.claims, found.place) if found.claims else (None, [])
     contradictions += seen.add(found.opened, found.audit.game or "", found.place)
     result = found.audit
     if earlier and result.ok:
         summary.repeated += 1
-        _tell(out, {**_place(found.place), "game": result.game, "repeats": _place(earlier)}, None)
+        _tell({**_place(found.place), "game": result.game, "repeats": _place(earlier)}, None)
     else:
         summary.add(result)
         told = None if result.ok and result.finished else partial(_remark, found)
-        _tell(out, {**_place(found.place), **audit_json(result, found.mails)}, told)
+        _tell({**_place(found.place), **audit_json(result, found.mails)}, told)
     for each in contradictions:
         summary.contradictions += 1
-        _tell(out, _contradiction_json(each), partial(_contradiction, each))
+        _tell(_contradiction_json(each), partial(_contradiction, each))
 
 
-def _tell(out: CommandOutput, value: Mapping[str, Any], text: Callable[[], str] | None) -> None:  # Any: JSON
+def _tell(value: Mapping[str, Any], text: Callable[[], str] | None) -> None:  # Any: JSON
     if out.keep:
         return
     if out.json:

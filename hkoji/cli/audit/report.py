@@ -13,7 +13,7 @@ from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.audit.times import ClockTurn, TimedLine, TimedLog, last_worded
 from hkoji.cli.audit import AuditOptions
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import client, out
 from hkoji.cli.terminal import columns
 from hkoji.errors import AuditError, LaterVersionError
 from hkoji.game import entry_kinds
@@ -26,7 +26,6 @@ from hkoji.rules.events import Seat
 
 if TYPE_CHECKING:
     from hkoji.cli.audit.mail_checks import MailReport
-    from hkoji.client import Client
 
 
 class ClockAccount:
@@ -97,9 +96,7 @@ def _signed(seconds: int) -> str:
     return format_duration(seconds) if seconds >= 0 else f"-{format_duration(-seconds)}"
 
 
-def show_audit(
-    out: CommandOutput, data: bytes, pins: ExpectedKeys, wish: AuditOptions, map_checks: MapChecks = map
-) -> None:
+def show_audit(data: bytes, pins: ExpectedKeys, wish: AuditOptions, map_checks: MapChecks = map) -> None:
     """Audits one log, and shows the account of its clock if that is wished.
 
     Raises `AuditError` naming step, entry and signer if the log does not hold. If this version does not understand it,
@@ -123,13 +120,13 @@ def show_audit(
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
-def show_game_audit(client: Client, out: CommandOutput, game: str, pins: ExpectedKeys, wish: AuditOptions) -> None:
+def show_game_audit(game: str, pins: ExpectedKeys, wish: AuditOptions) -> None:
     """Audits a game on the service, with the keys that the player knows already. Raises what `show_audit` raises."""
-    game = client.find(game)
-    known = client.pins(client.server_of(game))
-    with client.game(game) as held:
+    game = client().find(game)
+    known = client().pins(client().server_of(game))
+    with client().game(game) as held:
         lines = held.log()
-    show_audit(out, format_log(lines).encode(), {**known, **pins}, wish)
+    show_audit(format_log(lines).encode(), {**known, **pins}, wish)
 
 
 _STEPS: Final = {

@@ -23,7 +23,6 @@ from hkoji.cli.commands.arguments import (
     Yes,
     Zone,
 )
-from hkoji.cli.output import client, out
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 
@@ -96,7 +95,7 @@ def new(
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = make_ruleset(ruleset, given, option, edition)
     terms = read_terms(clock, rest, zone, expires, unrated=unrated, series=series)
-    new(client(), out, made, Invited(invite, link, mail), terms)
+    new(made, Invited(invite, link, mail), terms)
 
 
 @commands.command(
@@ -134,7 +133,7 @@ def join(
     """
     from hkoji.cli.games.new import join, read_join_terms
 
-    join(client(), out, game, read_join_terms(clock, rest, zone, origin, code, yes=yes))
+    join(game, read_join_terms(clock, rest, zone, origin, code, yes=yes))
 
 
 @commands.command(epilog="Example: hkoji rematch 2714")
@@ -155,7 +154,7 @@ def rematch(
     """
     from hkoji.cli.games.rematch import rematch
 
-    rematch(client(), out, game, expires)
+    rematch(game, expires)
 
 
 @commands.command(epilog="Examples: hkoji games --open --clock days; hkoji games --with bob")
@@ -215,13 +214,13 @@ def games(
     if with_ is not None or series is not None:
         verify_alone(open_=open_, all_=all_, status=status, with_=with_, series=series)
         if series is not None:
-            games_of_series(client(), out, series, offline=offline)
+            games_of_series(series, offline=offline)
         elif with_ is not None:
-            games_with(client(), out, with_, status=status, offline=offline)
+            games_with(with_, status=status, offline=offline)
     elif open_:
-        joinable(client(), out, wanted, offline=offline)
+        joinable(wanted, offline=offline)
     else:
-        games(client(), out, everybody=all_, status=status, offline=offline)
+        games(everybody=all_, status=status, offline=offline)
 
 
 @commands.command("next", epilog="Example: hkoji next --json")
@@ -229,4 +228,4 @@ def next_(offline: Offline = False, json: Json = False) -> None:
     """List the games that wait for you, the most urgent first."""
     from hkoji.cli.games.lists import waiting
 
-    waiting(client(), out, offline=offline)
+    waiting(offline=offline)

@@ -149,7 +149,7 @@ def erase(name: Name, data: Data = None, database: Database = None, yes: Yes = F
         tell("erasing cannot be undone, and there is no terminal to ask for confirmation"),
         hint=tell("nothing was erased; to confirm it, give the command with --yes"),
     )
-    confirm(out, _("Erase the mailbox of {name}?", name=name), tell("not erased"), yes=yes, unasked=unasked)
+    confirm(_("Erase the mailbox of {name}?", name=name), tell("not erased"), yes=yes, unasked=unasked)
     _mailboxes().erase(data, name, database=database)
     out.result(found, lambda: _("The mailbox of {name} is erased.", name=name))
 

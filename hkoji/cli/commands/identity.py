@@ -77,14 +77,14 @@ def register(
     from hkoji.client.moving import goes_on, require_proof
 
     player = client()
-    given = read_code(out) if code == "-" else code
+    given = read_code() if code == "-" else code
 
     def enrol(confirmed: str | None) -> Service:
         if move_games:
             require_proof(player.home, player.service(server), confirmed)
         return player.register(server, confirmed, given)
 
-    service = with_origin(out, origin, enrol)
+    service = with_origin(origin, enrol)
     moved = player.move_games() if move_games else _offer_to_move(service)
     going = sum(goes_on(player.home, game) for game in moved)
     if going:
@@ -134,7 +134,7 @@ def _offer_to_move(service: Service) -> tuple[str, ...]:
     )
     try:
         service.prove(service.key, service.pins.origin or "")
-        confirm(out, _n("Move it to {url}?", "Move them to {url}?", len(going), url=service.url), "", yes=False)
+        confirm(_n("Move it to {url}?", "Move them to {url}?", len(going), url=service.url), "", yes=False)
     except TrustError as error:
         out.say(tell("warning: {reason}", reason=error))
         out.say(error.hint)

@@ -130,7 +130,7 @@ def revoke(
     """
     player = client()
     if file is not None:
-        revocation = _parse(read_input(out, file, 8192))
+        revocation = _parse(read_input(file, 8192))
     else:
         revocation = player.keys.revocation(player.server, _own(player, fingerprint))
     if prepare:
@@ -139,7 +139,7 @@ def revoke(
     question = _(
         "Revoke the key? It can never be used again, and you lose your logins and the channels of `hkoji notify`."
     )
-    confirm(out, question, tell("not revoked"), yes=yes)
+    confirm(question, tell("not revoked"), yes=yes)
     key = player.keys.revoke(revocation)
     out.result(
         {"key": key.text, "fingerprint": key.fingerprint, "server": revocation.url},
@@ -172,8 +172,8 @@ def recover(
         raise unconfirmed()
     service = client().service(server)
     # Before the code is read: whoever has it can give the name to a key of their own.
-    confirmed = with_origin(out, origin, service.meet).origin
-    identity = client().keys.recover(name, service.url, read_code(out), key, confirmed)
+    confirmed = with_origin(origin, service.meet).origin
+    identity = client().keys.recover(name, service.url, read_code(), key, confirmed)
     lost = [each.fingerprint for each in service.pins.every.get(name, ())[1:]]
     out.result(
         {**identity_json(identity), "lost": lost},

@@ -18,7 +18,6 @@ from hkoji.cli.commands.arguments import (
     Plain,
     Yes,
 )
-from hkoji.cli.output import client, out
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 
@@ -41,7 +40,7 @@ def show(game: Game, offline: Offline = False, json: Json = False, plain: Plain 
     """Show a game as you see it, and what you can do."""
     from hkoji.cli.games.show import show
 
-    show(client(), out, game, offline=offline)
+    show(game, offline=offline)
 
 
 @commands.command(
@@ -58,9 +57,9 @@ def move(
     from hkoji.cli.games import move
 
     if dry:
-        move.dry_run(client(), out, game, notation)
+        move.dry_run(game, notation)
     else:
-        move.move(client(), out, game, notation)
+        move.move(game, notation)
 
 
 @commands.command(epilog="Example: hkoji wait 2714 --timeout 600 && hkoji show 2714")
@@ -73,7 +72,7 @@ def wait(
     """Wait until it is your turn or the game is over."""
     from hkoji.cli.games.show import wait
 
-    wait(client(), out, game, timeout)
+    wait(game, timeout)
 
 
 @commands.command(
@@ -103,7 +102,7 @@ def watch(
     from hkoji.cli.games.watch import read_commands, watch
 
     game, commands = read_commands(game, rest, all_=all_, run=exec_, notify=notify)
-    watch(client(), out, game, after, all_=all_, commands=commands, plans=plans, delay=delay)
+    watch(game, after, all_=all_, commands=commands, plans=plans, delay=delay)
 
 
 @commands.command(
@@ -127,7 +126,7 @@ def plan(
     """
     from hkoji.cli.games.plan import plan
 
-    plan(client(), out, game, file, tried, drop=drop, listed=list_, yes=yes)
+    plan(game, file, tried, drop=drop, listed=list_, yes=yes)
 
 
 commands.add_typer(plans, name="plans")
@@ -138,7 +137,7 @@ def plans_run(delay: Delay = None, json: Json = False) -> None:
     """Make the moves of your plans that are due, once."""
     from hkoji.cli.games.plan import read_delay, run_plans
 
-    raise typer.Exit(run_plans(client(), out, read_delay(delay)))
+    raise typer.Exit(run_plans(read_delay(delay)))
 
 
 @commands.command(epilog="Example: hkoji resign 2714")
@@ -146,7 +145,7 @@ def resign(game: Game, yes: Yes = False, json: Json = False, plain: Plain = Fals
     """Resign a game."""
     from hkoji.cli.games.move import resign
 
-    resign(client(), out, game, yes=yes)
+    resign(game, yes=yes)
 
 
 @commands.command(epilog="Example: hkoji cancel 2714")
@@ -154,7 +153,7 @@ def cancel(game: Game, json: Json = False, plain: Plain = False) -> None:
     """Cancel a game of yours that nobody has joined."""
     from hkoji.cli.games.new import cancel
 
-    cancel(client(), out, game)
+    cancel(game)
 
 
 @commands.command(epilog="Examples: hkoji decline 2714; hkoji decline 2714 --why later")
@@ -183,7 +182,7 @@ def decline(
     """
     from hkoji.cli.games.new import decline
 
-    decline(client(), out, game, why)
+    decline(game, why)
 
 
 @commands.command(epilog="Example: hkoji clock 2714")
@@ -191,7 +190,7 @@ def clock(game: Game, offline: Offline = False, json: Json = False) -> None:
     """Show the clock of a game: time left and reserves."""
     from hkoji.cli.games.clock import clock
 
-    clock(client(), out, game, offline=offline)
+    clock(game, offline=offline)
 
 
 @commands.command(epilog="Example: hkoji give 2714 2d")
@@ -206,7 +205,7 @@ def give(
     """
     from hkoji.cli.games.clock import give
 
-    give(client(), out, game, duration)
+    give(game, duration)
 
 
 @commands.command(epilog="Example: hkoji annul 2714")
@@ -221,7 +220,7 @@ def annul(
     """
     from hkoji.cli.games.clock import annul
 
-    annul(client(), out, game, withdraw=withdraw)
+    annul(game, withdraw=withdraw)
 
 
 @commands.command(epilog="Examples: hkoji talk 2714; hkoji talk 2714 well played; hkoji talk 2714 - < letter")
@@ -248,11 +247,11 @@ def talk(
     if sum((bool(words), delete is not None, mute is not None)) > 1:
         raise UsageError(tell("give one of TEXT, --delete and --mute"), hint=tell("nothing was sent"))
     if delete is not None:
-        talk.delete(client(), out, game, delete)
+        talk.delete(game, delete)
     elif mute is not None:
-        talk.mute(client(), out, game, muted=mute)
+        talk.mute(game, muted=mute)
     else:
-        talk.talk(client(), out, game, words, offline=offline)
+        talk.talk(game, words, offline=offline)
 
 
 @commands.command(epilog="Examples: hkoji note 2714 she keeps the pipes; hkoji note 2714; hkoji note 2714 --delete")
@@ -271,7 +270,7 @@ def note(
     """
     from hkoji.cli.games.talk import note
 
-    note(client(), out, game, words, replace=replace, delete=delete)
+    note(game, words, replace=replace, delete=delete)
 
 
 @commands.command(context_settings=MOVES, epilog="Example: hkoji sign 2714 1E > entry.json")
@@ -282,7 +281,7 @@ def sign(game: Game, notation: Notation, json: Json = False) -> None:
     """
     from hkoji.cli.games.move import sign
 
-    sign(client(), out, game, notation)
+    sign(game, notation)
 
 
 @commands.command(epilog="Example: hkoji submit entry.json --server https://hanamikoji.example")
@@ -295,7 +294,7 @@ def submit(
     """Send a signed move, from any machine."""
     from hkoji.cli.games.move import submit
 
-    submit(client(), out, file, server, origin)
+    submit(file, server, origin)
 
 
 @commands.command(epilog=r"Example: printf 'next\nshow 2714\n' | hkoji batch")
@@ -309,4 +308,4 @@ def batch(
     """
     from hkoji.cli.batch import run
 
-    raise typer.Exit(run(context.obj, out))
+    raise typer.Exit(run(context.obj))

@@ -22,7 +22,6 @@ from hkoji.cli.commands.arguments import (
     TieBreak,
     as_json,
 )
-from hkoji.cli.output import client, out
 
 commands = typer.Typer()
 bots = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let a bot play: a built-in one or your program.")
@@ -71,7 +70,7 @@ def play(
     options = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     given = {name: value for name, value in options.items() if value is not None}
     wish = prompt.PlayOptions(ruleset, edition, given, tuple(option or ()), bot, level, new)
-    raise typer.Exit(prompt.run(out, game, wish, listed=list_))
+    raise typer.Exit(prompt.run(game, wish, listed=list_))
 
 
 @commands.command(epilog="Examples: hkoji rules; hkoji rules geishas-road --lang it; hkoji rules --edition 2018-it")
@@ -90,7 +89,7 @@ def rules(
     """Print the rules of a game."""
     from hkoji.cli.play import rulebook
 
-    rulebook.show_editions(out) if list_ else rulebook.show_rules(out, game, edition)
+    rulebook.show_editions() if list_ else rulebook.show_rules(game, edition)
 
 
 @commands.command(epilog="Example: hkoji deck --deck everdeck")
@@ -101,7 +100,7 @@ def deck(json: Json = False, plain: Plain = False) -> None:
     """
     from hkoji.cli.play import rulebook as decklist
 
-    decklist.show_deck(out)
+    decklist.show_deck()
 
 
 commands.add_typer(bots, name="bot")
@@ -144,7 +143,7 @@ def bot_run(
     from hkoji.cli.play import bot as bots
 
     chosen = bots.choose(bot, program or (), seed, keep=keep, interface=interface, timeout=timeout)
-    bots.run(client(), out, game, chosen, once=once)
+    bots.run(game, chosen, once=once)
 
 
 @bots.command("list", epilog="Example: hkoji bot list --json")
@@ -152,7 +151,7 @@ def bot_list(json: Json = False) -> None:
     """List the bots with their games and their levels in `hkoji play`."""
     from hkoji.cli.play import bot as bots
 
-    bots.listing(out)
+    bots.listing()
 
 
 @commands.command(epilog="Examples: hkoji arena greedy random --games 1000; hkoji arena greedy random --export match")
@@ -186,4 +185,4 @@ def arena(
 
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     plan = match.make_plan((bot, other), make_ruleset(ruleset, given, option, edition), games, seed)
-    raise typer.Exit(match.run(out, plan, jobs=jobs, folder=export))
+    raise typer.Exit(match.run(plan, jobs=jobs, folder=export))

@@ -9,7 +9,6 @@ import typer
 from hkoji.cli import completion
 from hkoji.cli.audit import AuditOptions, RequiredGrade
 from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Offline, Plain, Source
-from hkoji.cli.output import client, out
 
 commands = typer.Typer()
 
@@ -66,7 +65,7 @@ def audit(
     from hkoji.cli.audit import command
 
     wish = AuditOptions(tuple(key or ()), tuple(keys or ()), jobs, clock, tuple(mails or ()), require, dns)
-    raise typer.Exit(command.run(client, out, sources, wish))
+    raise typer.Exit(command.run(sources, wish))
 
 
 @commands.command(epilog="Examples: hkoji replay game.jsonl --eyes alice; hkoji replay 2714 --at 9 --eyes guest")
@@ -104,7 +103,7 @@ def replay(
     """Step through a game, or print it in notation."""
     from hkoji.cli.study import replay as study
 
-    study.show_replay(client, out, source, study.ReplayOptions(at, eyes, step, svg, png, force))
+    study.show_replay(source, study.ReplayOptions(at, eyes, step, svg, png, force))
 
 
 @commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")
@@ -126,7 +125,7 @@ def stats(
     """
     from hkoji.cli.study.stats import show_stats
 
-    show_stats(out, files, jobs, plot, force=force)
+    show_stats(files, jobs, plot, force=force)
 
 
 @commands.command(epilog="Example: hkoji log 2714 | tail -n 1")
@@ -134,7 +133,7 @@ def log(game: Game, offline: Offline = False, json: Json = False) -> None:
     """Print the public log of a game, one JSON object per line."""
     from hkoji.cli.games import export
 
-    export.log(client(), out, game, offline=offline)
+    export.log(game, offline=offline)
 
 
 @commands.command(epilog="Example: hkoji export 2714 > game.jsonl")
@@ -152,7 +151,7 @@ def export(
     """
     from hkoji.cli.games import export
 
-    export.export(client(), out, game, kept=kept)
+    export.export(game, kept=kept)
 
 
 @commands.command(epilog="Example: hkoji evidence 2714 --output evidence.jsonl && hkoji audit evidence.jsonl")
@@ -171,4 +170,4 @@ def evidence(
     """
     from hkoji.cli.games import export
 
-    export.evidence(client(), out, game, output, cards=cards, force=force)
+    export.evidence(game, output, cards=cards, force=force)

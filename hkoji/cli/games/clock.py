@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from hkoji.cli.games.game_words import agreement_lines, annul_lines, length, local_time, silent_lines, time_sentence
 from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput
-from hkoji.client import Client, Position
+from hkoji.cli.output import client, out
+from hkoji.client import Position
 from hkoji.errors import UsageError
 from hkoji.game.agreement import format_duration, parse_duration
 from hkoji.game.entry_kinds.time import credited_seconds
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime, KeptGame
 
 
-def clock(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:
+def clock(game: str, *, offline: bool = False) -> None:
     """Shows what is agreed about time, and how it stands."""
 
     def ask() -> tuple[Position, GameTime]:
-        with client.game(client.find(game)) as held:
+        with client().game(client().find(game)) as held:
             return held.look()
 
     def show(found: tuple[Position, GameTime]) -> None:
@@ -32,15 +32,15 @@ def clock(client: Client, out: CommandOutput, game: str, *, offline: bool = Fals
         out.result(lambda: time_json(position, time), lambda: time_text(position, time))
 
     def show_kept() -> list[KeptGame]:
-        kept = client.kept_game(client.find(game, offline=True))
+        kept = client().kept_game(client().find(game, offline=True))
         position, time = kept.position, kept.time
         out.result(lambda: {**time_json(position, time), **kept.age}, lambda: time_text(position, time))
         return [kept]
 
-    ask_or_keep(out, ask, show, show_kept, offline=offline)
+    ask_or_keep(ask, show, show_kept, offline=offline)
 
 
-def give(client: Client, out: CommandOutput, game: str, duration: str) -> None:
+def give(game: str, duration: str) -> None:
     """Gives the opponent time for the entry that is due."""
     seconds = parse_duration(duration)
     if seconds > MAX_GIFT_SECONDS:
@@ -48,7 +48,7 @@ def give(client: Client, out: CommandOutput, game: str, duration: str) -> None:
             tell("a gift of time is at most {most}", most=format_duration(MAX_GIFT_SECONDS)),
             hint=tell("nothing was sent; you can give more in a later turn"),
         )
-    with client.game(client.find(game)) as held:
+    with client().game(client().find(game)) as held:
         held.current()
         time = held.time.give(seconds)
         position = held.stored()
@@ -64,9 +64,9 @@ def give(client: Client, out: CommandOutput, game: str, duration: str) -> None:
     out.result(lambda: {**time_json(position, time), "given": seconds}, text)
 
 
-def annul(client: Client, out: CommandOutput, game: str, *, withdraw: bool) -> None:
+def annul(game: str, *, withdraw: bool) -> None:
     """Wishes to call a game off, or with `withdraw` takes the wish back."""
-    with client.game(client.find(game)) as held:
+    with client().game(client().find(game)) as held:
         held.unsettled()  # the opponent's request is about the last entry; entropy after it would make it void
         time = held.time.withdraw() if withdraw else held.time.annul()
         position = held.stored()

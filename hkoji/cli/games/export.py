@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from hkoji.cli.files import write_result
 from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.language import translate
-from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
+from hkoji.cli.output import client, out
 from hkoji.errors import IllegalError
 from hkoji.log.line import Line, format_log
 from hkoji.messages.text import tell
@@ -17,31 +16,31 @@ if TYPE_CHECKING:
     from hkoji.client.kept_game import KeptGame
 
 
-def log(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:
+def log(game: str, *, offline: bool = False) -> None:
     """Prints the current public log, without receipts."""
 
     def ask() -> tuple[Line, ...]:
-        with client.game(client.find(game)) as held:
+        with client().game(client().find(game)) as held:
             return held.log()
 
     def show(lines: tuple[Line, ...]) -> None:
         out.lines(format_log(lines, receipts=False))
 
     def show_kept() -> list[KeptGame]:
-        kept = client.kept_game(client.find(game, offline=True))
+        kept = client().kept_game(client().find(game, offline=True))
         show(kept.lines)
         return [kept]
 
-    ask_or_keep(out, ask, show, show_kept, offline=offline)
+    ask_or_keep(ask, show, show_kept, offline=offline)
 
 
-def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None:
+def export(game: str, *, kept: bool) -> None:
     """Prints a finished game with receipts. With `kept`, prints this machine's copy of any game and asks no service."""
-    game = client.find(game)
+    game = client().find(game)
     if kept:
-        out.lines(format_log(client.kept(game)))
+        out.lines(format_log(client().kept(game)))
         return
-    with client.game(game) as held:
+    with client().game(game) as held:
         lines = held.log()
     if not lines or lines[-1].entry.kind not in ("end", "unseal"):
         raise IllegalError(
@@ -51,11 +50,9 @@ def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None
     out.lines(format_log(lines))
 
 
-def evidence(
-    client: Client, out: CommandOutput, game: str, file: str | None, *, cards: bool, force: bool = False
-) -> None:
+def evidence(game: str, file: str | None, *, cards: bool, force: bool = False) -> None:
     """Writes what is kept of a game as a file of evidence."""
-    written = client.evidence(client.find(game), cards=cards)
+    written = client().evidence(client().find(game), cards=cards)
     if written.left_out:
         out.say(
             tell(

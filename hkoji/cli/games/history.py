@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hkoji.cli.games.game_words import SHORT, scored
 from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import client, out
 from hkoji.errors import HkojiError, NotFoundError, UsageError
 from hkoji.game.course import OVER
 from hkoji.log.canonical import begins_hex, is_name, name_fault
 from hkoji.messages.text import Text, tell
 
 if TYPE_CHECKING:
-    from hkoji.client import Client
     from hkoji.client.kept_game import KeptGame
     from hkoji.game.rematch import SeriesGame, SeriesScore
 
@@ -61,14 +60,14 @@ def verify_alone(*, open_: bool, all_: bool, status: str | None, with_: str | No
 # --- games with one opponent ------------------------------------------------------------------------------------------
 
 
-def games_with(client: Client, out: CommandOutput, name: str, *, status: str | None, offline: bool) -> None:
+def games_with(name: str, *, status: str | None, offline: bool) -> None:
     """Lists the player's games with one opponent, invitations included, and the score."""
     from hkoji.cli.games.lists import listing, verify_status
 
     verify_status(status)
     if not is_name(name):
         raise UsageError(name_fault(name), hint=tell("give the name of another player"))
-    if name == client.identity.name:
+    if name == client().identity.name:
         raise UsageError(tell("{name} is your own name", name=name), hint=tell("give the name of another player"))
 
     wanted = OVER if status == "finished" else (status,)
@@ -76,7 +75,7 @@ def games_with(client: Client, out: CommandOutput, name: str, *, status: str | N
     def show(found: Sequence[Summary]) -> None:
         every_game = [each for each in found if name in (each["host"], each["guest"], each["invite"])]
         games = [each for each in every_game if status is None or each["status"] in wanted]
-        me = client.identity.name
+        me = client().identity.name
         # The score is of all games, whichever are listed.
         every, rated = tally(every_game, me), tally([each for each in every_game if each["agreement"]["rated"]], me)
         value = {"with": name, "games": games, "score": {**every.to_json(), "rated": rated.to_json()}}
@@ -84,17 +83,17 @@ def games_with(client: Client, out: CommandOutput, name: str, *, status: str | N
         def text() -> str:
             if not every_game:
                 return _("No games with {name}.", name=name)
-            listed = listing(client, out, games) if games else _("No such game with {name}.", name=name)
+            listed = listing(games) if games else _("No such game with {name}.", name=name)
             return f"{listed}\n{_score_line(name, every, rated)}"
 
         out.result(value, text)
 
     def show_kept() -> list[KeptGame]:
-        kept = client.kept_games()
+        kept = client().kept_games()
         show([each.summary for each in kept])
         return kept
 
-    ask_or_keep(out, client.games, show, show_kept, offline=offline)
+    ask_or_keep(client().games, show, show_kept, offline=offline)
 
 
 def _score_line(name: str, every: Tally, rated: Tally) -> str:
@@ -111,7 +110,7 @@ def _score_line(name: str, every: Tally, rated: Tally) -> str:
 # --- a series ---------------------------------------------------------------------------------------------------------
 
 
-def games_of_series(client: Client, out: CommandOutput, prefix: str, *, offline: bool) -> None:
+def games_of_series(prefix: str, *, offline: bool) -> None:
     """Lists the games of a series in their order, and the score, which is counted from their logs."""
     wanted = prefix.lower()
     if not begins_hex(wanted, _SERIES_DIGITS):
@@ -129,21 +128,21 @@ def games_of_series(client: Client, out: CommandOutput, prefix: str, *, offline:
                 hint=tell("give more digits"),
             )
         games.sort(key=lambda each: (each["agreement"]["series"]["number"], each["created"], each["game"]))
-        standing = _standing(client, games, offline=offline)
+        standing = _standing(games, offline=offline)
         value = {
             "series": ids[0],
             "length": standing.games,
             "games": games,
             "score": standing.to_json(),
         }
-        out.result(value, lambda: _series_text(client, out, ids[0], games, standing))
+        out.result(value, lambda: _series_text(ids[0], games, standing))
 
     def show_kept() -> list[KeptGame]:
-        kept = client.kept_games()
+        kept = client().kept_games()
         show([each.summary for each in kept])
         return [each for each in kept if each.position.course.setup.agreement.series is not None]
 
-    ask_or_keep(out, client.games, show, show_kept, offline=offline)
+    ask_or_keep(client().games, show, show_kept, offline=offline)
 
 
 def _no_series(prefix: str) -> NotFoundError:
@@ -155,35 +154,33 @@ def _no_series(prefix: str) -> NotFoundError:
     )  # fmt: skip
 
 
-def _standing(client: Client, games: Sequence[Summary], *, offline: bool) -> SeriesScore:
+def _standing(games: Sequence[Summary], *, offline: bool) -> SeriesScore:
     """Returns the score of a series, from the verified logs of its games."""
     from hkoji.game.rematch import standing_of
 
     names = dict.fromkeys(name for each in games for name in (each["host"], each["guest"]) if name is not None)
-    ended = [_read_ended(client, each["game"], offline=offline) for each in games if each["status"] in OVER]
+    ended = [_read_ended(each["game"], offline=offline) for each in games if each["status"] in OVER]
     return standing_of(games[0]["agreement"]["series"]["games"], list(names), ended)
 
 
-def _read_ended(client: Client, game: str, *, offline: bool) -> SeriesGame:
+def _read_ended(game: str, *, offline: bool) -> SeriesGame:
     from hkoji.game.position import time_of_record
     from hkoji.game.rematch import series_game
 
     try:
-        kept = client.kept_game(game)
+        kept = client().kept_game(game)
         if offline or kept.position.over:
             return series_game(kept.position.course, kept.recorded)
     except HkojiError:  # it is not kept here, or not wholly
         if offline:
             raise
-    with client.game(game) as held:
+    with client().game(game) as held:
         course = held.current().course
         return series_game(course, time_of_record(held.lines()[-1]))
 
 
-def _series_text(
-    client: Client, out: CommandOutput, series: str, games: Sequence[Summary], standing: SeriesScore
-) -> str:
+def _series_text(series: str, games: Sequence[Summary], standing: SeriesScore) -> str:
     from hkoji.cli.games.lists import listing
 
     line = scored(_("Series {id}, best of {games}", id=series[:SHORT], games=standing.games), standing)
-    return f"{listing(client, out, games)}\n{line}"
+    return f"{listing(games)}\n{line}"

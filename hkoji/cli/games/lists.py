@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hkoji.cli.games.game_words import clock_words, grades_cell, local_time, reserve_text, short_time, until_text
 from hkoji.cli.games.told import ask_or_keep, tell_news
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import client, out
 from hkoji.cli.terminal import columns
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 
 if TYPE_CHECKING:
-    from hkoji.client import Client
     from hkoji.client.kept_game import KeptGame
 
 STATUS: Final = {
@@ -65,7 +64,7 @@ class OpenGames(NamedTuple):
     clock: str | None = None
 
 
-def joinable(client: Client, out: CommandOutput, wanted: OpenGames, *, offline: bool = False) -> None:
+def joinable(wanted: OpenGames, *, offline: bool = False) -> None:
     """Lists everybody's games that the player can join."""
     from hkoji.rules.registry import RULESETS
 
@@ -77,13 +76,13 @@ def joinable(client: Client, out: CommandOutput, wanted: OpenGames, *, offline: 
                 tell("{word!r} is not one of: {words}", word=shorten(given), words=", ".join(words)),
                 hint=tell("see `hkoji games --help`"),
             )
-    found = client.joinable(**wanted._asdict())
+    found = client().joinable(**wanted._asdict())
     none = tell("No game can be joined. Open one with: hkoji new")
     empty = none if wanted == OpenGames() else tell("No such game can be joined.")
 
     def text() -> str:
         # The columns say what each player would agree to.
-        return _fitting([_row(each, client) for each in found], _OF_OFFERS, out) if found else translate(empty)
+        return _fitting([_row(each) for each in found], _OF_OFFERS) if found else translate(empty)
 
     out.result(found, text)
 
@@ -94,18 +93,16 @@ def _not_kept() -> UsageError:
     )
 
 
-def games(
-    client: Client, out: CommandOutput, *, everybody: bool = False, status: str | None = None, offline: bool = False
-) -> None:
+def games(*, everybody: bool = False, status: str | None = None, offline: bool = False) -> None:
     """Lists the player's games, or everybody's."""
     verify_status(status)
     none = tell("No games. Open one with: hkoji new")
     if everybody:
         if offline:
             raise _not_kept()
-        _listing(client, out, client.games(everybody=True, status=status), none)
+        _listing(client().games(everybody=True, status=status), none)
         return
-    _own(client, out, lambda: client.games(status=status), none, offline=offline, status=status)
+    _own(lambda: client().games(status=status), none, offline=offline, status=status)
 
 
 def verify_status(status: str | None) -> None:
@@ -117,14 +114,12 @@ def verify_status(status: str | None) -> None:
         )
 
 
-def waiting(client: Client, out: CommandOutput, *, offline: bool = False) -> None:
+def waiting(*, offline: bool = False) -> None:
     """Lists the games that wait for the player."""
-    _own(client, out, client.waiting, tell("No game waits for you."), offline=offline, waiting=True)
+    _own(client().waiting, tell("No game waits for you."), offline=offline, waiting=True)
 
 
 def _own(
-    client: Client,
-    out: CommandOutput,
     ask: Callable[[], list[dict[str, Any]]],  # Any: JSON
     none: str,
     *,
@@ -133,44 +128,42 @@ def _own(
     status: str | None = None,
 ) -> None:
     """Lists the player's games: what `ask` returns, or those that are kept here."""
-    client.news.begin()
+    client().news.begin()
 
     def show_kept() -> list[KeptGame]:
-        kept = client.kept_games(waiting=waiting, status=status)
+        kept = client().kept_games(waiting=waiting, status=status)
         summaries = [each.summary for each in kept]
         empty = tell("None of the games kept here waits for you.") if waiting else tell("No such game is kept here.")
-        _listing(client, out, summaries, empty, waiting=waiting)
+        _listing(summaries, empty, waiting=waiting)
         return kept
 
     def show_asked(found: list[dict[str, Any]]) -> None:  # Any: JSON
-        _listing(client, out, client.news.listed(found) if out.json or out.keep else found, none, waiting=waiting)
-        tell_news(client, out)
+        _listing(client().news.listed(found) if out.json or out.keep else found, none, waiting=waiting)
+        tell_news()
 
-    ask_or_keep(out, ask, show_asked, show_kept, offline=offline)
+    ask_or_keep(ask, show_asked, show_kept, offline=offline)
 
 
 def _listing(
-    client: Client,
-    out: CommandOutput,
     games: list[dict[str, Any]],  # Any: JSON
     empty: str,
     *,
     waiting: bool = False,
 ) -> None:
-    out.result(games, lambda: listing(client, out, games, waiting=waiting) if games else translate(empty))
+    out.result(games, lambda: listing(games, waiting=waiting) if games else translate(empty))
 
 
-def listing(client: Client, out: CommandOutput, games: Sequence[dict[str, Any]], *, waiting: bool = False) -> str:
+def listing(games: Sequence[dict[str, Any]], *, waiting: bool = False) -> str:
     """Returns games, of which there are some, as a table; where there is no room, in paragraphs."""
-    rows = [_row(each, client) for each in games]
+    rows = [_row(each) for each in games]
     # A column is left out if the others say it already, or if no game has anything there.
     hidden = {name for name in _OPTIONAL if not any(row[name] for row in rows)}
     if waiting:
         hidden |= {"to move"} | ({"status"} if all(each["status"] == "playing" for each in games) else set())
-    return _fitting(rows, [name for name in _COLUMNS if name not in hidden and name not in _ONLY_OF_OFFERS], out)
+    return _fitting(rows, [name for name in _COLUMNS if name not in hidden and name not in _ONLY_OF_OFFERS])
 
 
-def _fitting(rows: list[dict[str, str]], whole: Sequence[str], out: CommandOutput) -> str:
+def _fitting(rows: list[dict[str, str]], whole: Sequence[str]) -> str:
     """Returns rows as a table with these columns; where there is no room without some, and then in paragraphs."""
     shown = list(whole)
     room = out.style.width
@@ -185,11 +178,11 @@ def _fitting(rows: list[dict[str, str]], whole: Sequence[str], out: CommandOutpu
     return "\n".join(_paragraph(row, whole) for row in rows)
 
 
-def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
+def _row(game: dict[str, Any]) -> dict[str, str]:  # Any: JSON
     """Returns the cells of a game by the names of the columns."""
     from hkoji.client.kept_game import listed_time
 
-    time, me = listed_time(game, client.service().now()), client.identity.name
+    time, me = listed_time(game, client().service().now()), client().identity.name
     mover = game["to_move"] or ""
     if game["status"] == "open":
         mover = game["invite"] or (_("whoever has the link") if game.get("by_link") else _("anyone"))

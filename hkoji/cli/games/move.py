@@ -10,20 +10,20 @@ from hkoji.cli.games.show import bare_position_json, position_json, show_changed
 from hkoji.cli.games.told import note_end, say_age
 from hkoji.cli.input import confirm, read_input, with_origin
 from hkoji.cli.language import _
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import client, out
 from hkoji.cli.settings import deck_for, deck_is_standard
-from hkoji.client import Client
 from hkoji.game.position import action_of
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
 from hkoji.messages.text import tell
 
 
-def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
+def move(game: str, notation: Sequence[str]) -> None:
     """Makes a move and shows the result."""
-    game = client.find(game)
-    typed = _typed(client, game, notation)
-    with client.game(game) as held:
+    player = client()
+    game = player.find(game)
+    typed = _typed(game, notation)
+    with player.game(game) as held:
         position, seq = held.move(typed)
         time = held.time.kept()
     step = position.replay.steps[seq]
@@ -48,19 +48,19 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
         return f"{made}\n{then}"
 
     out.result(value, text)
-    note_end(client, out, position)
+    note_end(position)
 
 
-def dry_run(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
+def dry_run(game: str, notation: Sequence[str]) -> None:
     """Shows what a move would do, by the game as it is kept here. Sends and writes nothing."""
-    game = client.find(game, offline=True)
-    kept = client.kept_game(game)
+    game = client().find(game, offline=True)
+    kept = client().kept_game(game)
     text = " ".join(notation)
     if not deck_is_standard():
         text = deck_for(kept.position.course.setup.ruleset.name).read(text)
     # Said also if the move is refused: it may be legal in the game as it stands by now.
-    say_age(out, [kept])
-    position, action = client.try_move(game, text)
+    say_age([kept])
+    position, action = client().try_move(game, text)
     seq = position.course.seq
 
     def value() -> dict[str, Any]:  # Any: JSON
@@ -79,29 +79,29 @@ def dry_run(client: Client, out: CommandOutput, game: str, notation: Sequence[st
     out.result(value, drawn)
 
 
-def _typed(client: Client, game: str, notation: Sequence[str]) -> str:
+def _typed(game: str, notation: Sequence[str]) -> str:
     """Returns a typed move with a deck's names for the cards replaced by the game's."""
     text = " ".join(notation)
     if deck_is_standard():
         return text
-    with client.game(game) as held:
+    with client().game(game) as held:
         position = held.current()
     return deck_for(position.course.setup.ruleset.name).read(text)
 
 
-def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
+def resign(game: str, *, yes: bool) -> None:
     """Gives a game up. At a terminal it asks first."""
-    game = client.find(game)
-    confirm(out, _("Give up game {game}? It cannot be taken back.", game=game[:8]), tell("not given up"), yes=yes)
-    show_changed(client, out, game, lambda held: held.resign().position)
+    game = client().find(game)
+    confirm(_("Give up game {game}? It cannot be taken back.", game=game[:8]), tell("not given up"), yes=yes)
+    show_changed(game, lambda held: held.resign().position)
 
 
-def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
+def sign(game: str, notation: Sequence[str]) -> None:
     """Signs a move for later."""
-    game = client.find(game)
-    typed = _typed(client, game, notation)
-    client.stored(game)  # a game that was never seen is refused here, without asking the service
-    with client.game(game) as held:
+    game = client().find(game)
+    typed = _typed(game, notation)
+    client().stored(game)  # a game that was never seen is refused here, without asking the service
+    with client().game(game) as held:
         submission = held.sign(typed)
     out.lines(format_submission(submission) + "\n")
     if submission.opening:
@@ -115,10 +115,10 @@ def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
         out.say(tell("Signed, not sent. Send it with: hkoji submit FILE"))
 
 
-def submit(client: Client, out: CommandOutput, file: str, server: str | None, origin: str | None) -> None:
+def submit(file: str, server: str | None, origin: str | None) -> None:
     """Sends a signed move."""
-    submission = parse_submission(read_input(out, file, MAX_SUBMISSION_BYTES))
-    lines = with_origin(out, origin, lambda confirmed: client.submit(submission, server, confirmed))
+    submission = parse_submission(read_input(file, MAX_SUBMISSION_BYTES))
+    lines = with_origin(origin, lambda confirmed: client().submit(submission, server, confirmed))
     receipt = lines[0].receipt
     assert receipt is not None
     entry = submission.entry

@@ -9,8 +9,8 @@ from hkoji.cli.games.game_words import agreement_lines, clock_words, held_line, 
 from hkoji.cli.games.show import show_changed
 from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _, current
-from hkoji.cli.output import CommandOutput
-from hkoji.client import Client, Position
+from hkoji.cli.output import client, out
+from hkoji.client import Position
 from hkoji.client.held_keys import InvitedPlayer, invite_by_mail, invite_by_name
 from hkoji.client.links import enrol, introduce, own_link
 from hkoji.client.seats import LONGEST_LINK, InviteLink, is_link, read_invite_link
@@ -91,7 +91,7 @@ class Invited(NamedTuple):
     mail: str | None = None
 
 
-def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, terms: NewTerms) -> None:
+def new(ruleset: Ruleset, invited: Invited, terms: NewTerms) -> None:
     """Offers and opens a game."""
     invite = invited.name
     if invite is not None and invited.link:
@@ -101,12 +101,12 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         )
     if invite is not None and not is_name(invite):
         raise UsageError(name_fault(invite), hint=tell("nothing was sent"))
-    if invite == client.identity.name:
+    if invite == client().identity.name:
         raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
-    player = _invited_player(client, invited, terms)
+    player = _invited_player(invited, terms)
     if player is not None and player.held:
         out.say(held_line(player.invite.name))
-    position = client.new(
+    position = client().new(
         ruleset,
         player and player.invite,
         terms.agreement,
@@ -115,9 +115,9 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         by_link=invited.link,
     )
     game, short = position.course.setup.game, position.short
-    agreement, link = position.course.setup.agreement, own_link(client, game)
+    agreement, link = position.course.setup.agreement, own_link(client(), game)
     value = {
-        **opened_json(client, position),
+        **opened_json(position),
         "held": player is not None and player.held,
         "link": link and link.text,
     }
@@ -125,7 +125,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
     # The id alone on stdout: `GAME=$(hkoji new)`. By link, what a friend types instead: `LINK=$(hkoji new --link)`.
     out.result(value, lambda: link.command if link else game, exact=True)
     if not out.json:
-        say_terms(out, ruleset, agreement)
+        say_terms(ruleset, agreement)
         joining, playing = f"hkoji join {short}", f"hkoji play {short}"
         if link:
             out.say(tell("The game is open. Send the line above to one friend: the first person to use it joins."))
@@ -147,10 +147,10 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         out.say(tell("Then play it: {command}", command=playing))
 
 
-def _invited_player(client: Client, invited: Invited, terms: NewTerms) -> InvitedPlayer | None:
+def _invited_player(invited: Invited, terms: NewTerms) -> InvitedPlayer | None:
     """Returns whom a new game invites. Raises `UsageError`, and what `invite_by_mail` and `invite_by_name` raise."""
     if invited.mail is None:
-        return None if invited.name is None else invite_by_name(client.service(), invited.name)
+        return None if invited.name is None else invite_by_name(client().service(), invited.name)
     if invited.name is None:
         raise UsageError(
             tell("--mail needs the name under which the other player will play"),
@@ -158,21 +158,21 @@ def _invited_player(client: Client, invited: Invited, terms: NewTerms) -> Invite
         )
     agreement = terms.agreement
     if terms.expires_in is not None:
-        agreement = agreement._replace(expires=add_seconds(client.service().told_now(), terms.expires_in))
-    return invite_by_mail(client.service(), client.home, invited.name, invited.mail, current(), agreement)
+        agreement = agreement._replace(expires=add_seconds(client().service().told_now(), terms.expires_in))
+    return invite_by_mail(client().service(), client().home, invited.name, invited.mail, current(), agreement)
 
 
-def opened_json(client: Client, position: Position) -> dict[str, Any]:  # Any: JSON
+def opened_json(position: Position) -> dict[str, Any]:  # Any: JSON
     """Returns a game that was opened, for programs; its bounds are null where nothing limits them. docs/json.md."""
     setup = position.course.setup
-    ruleset, control, time = setup.ruleset, setup.agreement.clock, client.kept_game(position.game).time
+    ruleset, control, time = setup.ruleset, setup.agreement.clock, client().kept_game(position.game).time
     return {
         "game": position.game,
         "ruleset": ruleset.name,
         "options": ruleset.to_json(),
         "status": position.course.status,
         "invite": setup.invited,
-        "server": client.server_of(position.game),
+        "server": client().server_of(position.game),
         "agreement": time.agreement.to_json(),
         "clock": time.to_json(),
         "longest_round": None if control is None else longest_round(ruleset, control),
@@ -180,7 +180,7 @@ def opened_json(client: Client, position: Position) -> dict[str, Any]:  # Any: J
     }
 
 
-def say_terms(out: CommandOutput, ruleset: Ruleset, agreement: Agreement) -> None:
+def say_terms(ruleset: Ruleset, agreement: Agreement) -> None:
     """Says what two players agree on, and how long a game takes at most."""
     for line in (*agreement_lines(agreement), *_bound_lines(ruleset, agreement)):
         out.say(line)
@@ -228,56 +228,56 @@ def read_join_terms(
     return JoinTerms(clock is not None, control, origin, code, yes)
 
 
-def join(client: Client, out: CommandOutput, game: str, terms: JoinTerms) -> None:
+def join(game: str, terms: JoinTerms) -> None:
     """Joins a game by its id or by a link, after showing what is agreed. The link `-` is read from standard input."""
     check_standard_input([game, terms.code or ""], taken=out.keep)
-    text = read_input(out, "-", LONGEST_LINK).decode("utf-8", "replace") if game == "-" else game
+    text = read_input("-", LONGEST_LINK).decode("utf-8", "replace") if game == "-" else game
     if game == "-" or is_link(text):
-        _join_by_link(client, out, read_invite_link(text), terms)
+        _join_by_link(read_invite_link(text), terms)
         return
     if terms.origin is not None or terms.code is not None:
         raise UsageError(
             tell("--origin and --code are for the service of a link"),
             hint=tell("nothing was sent; to register at a service: `hkoji register`"),
         )
-    with client.game(client.find(game)) as held:
-        position = held.join(_agreeing(out, terms))
+    with client().game(client().find(game)) as held:
+        position = held.join(_agreeing(terms))
         time = held.time.kept()
-    _show_joined(out, position, time)
+    _show_joined(position, time)
 
 
-def _join_by_link(client: Client, out: CommandOutput, link: InviteLink, terms: JoinTerms) -> None:
+def _join_by_link(link: InviteLink, terms: JoinTerms) -> None:
     """Joins by link: first verifies the game, then shows what is agreed, then registers if that is necessary."""
-    about = with_origin(out, terms.origin, lambda confirmed: introduce(client, link, confirmed))
-    agree = _agreeing(out, terms)
+    about = with_origin(terms.origin, lambda confirmed: introduce(client(), link, confirmed))
+    agree = _agreeing(terms)
 
     def agree_and_enrol(course: Course) -> None:
         host, key = course.setup.names[0], course.setup.keys[0]
         assert key is not None
         out.say(tell("{name} opened this game; the key of {name} is {key}.", name=host, key=key.fingerprint))
         agree(course)
-        code = read_code(out) if terms.code == "-" and not client.service(link.server).registered else terms.code
-        if enrol(client, link, about.origin, code):
-            name, url = client.identity.name, client.service(link.server).url
+        code = read_code() if terms.code == "-" and not client().service(link.server).registered else terms.code
+        if enrol(client(), link, about.origin, code):
+            name, url = client().identity.name, client().service(link.server).url
             out.say(tell("You are now registered at {url} as {name}.", name=name, url=url))
 
-    with client.game(link.game) as held:
+    with client().game(link.game) as held:
         position = held.join(agree_and_enrol, link.code)
         time = held.time.kept()
-    _show_joined(out, position, time)
-    if client.server != link.server:  # it has a clock, and no list would show it
+    _show_joined(position, time)
+    if client().server != link.server:  # it has a clock, and no list would show it
         out.say(
             tell(
                 "The game is at {url}, and you play at {server}: `hkoji games` and `hkoji next` do not list it. To "
                 "change that: {command}",
                 url=link.server,
-                server=client.server,
+                server=client().server,
                 command=f"hkoji register --server {link.server}",
             )
         )
 
 
-def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
+def _agreeing(terms: JoinTerms) -> Callable[[Course], None]:
     """Returns what shows the rules and the agreement of a game before the player signs them.
 
     It refuses another clock than asked.
@@ -286,7 +286,7 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
     def agree(course: Course) -> None:
         setup = course.setup
         out.say(_rules_line(setup.ruleset))
-        say_terms(out, setup.ruleset, setup.agreement)
+        say_terms(setup.ruleset, setup.agreement)
         if terms.asked and terms.clock != setup.agreement.clock:
             raise IllegalError(
                 tell(
@@ -303,9 +303,9 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
         if course.setup.held(0):
             out.say(held_line(setup.names[0] or ""))
             question, refused = _("Join all the same?"), tell("not joined")
-            confirm(out, question, refused, yes=terms.yes, unasked=_HELD_UNASKED, about=about)
-        elif can_ask(out):
-            confirm(out, _("Join this game?"), tell("not joined"), yes=terms.yes, about=about)
+            confirm(question, refused, yes=terms.yes, unasked=_HELD_UNASKED, about=about)
+        elif can_ask():
+            confirm(_("Join this game?"), tell("not joined"), yes=terms.yes, about=about)
 
     return agree
 
@@ -324,7 +324,7 @@ def _rules_line(ruleset: Ruleset) -> str:
     return tell("Game: {game}. {terms}.", game=title, terms=brief_type(ruleset.name).terms(ruleset))
 
 
-def _show_joined(out: CommandOutput, position: Position, time: GameTime) -> None:
+def _show_joined(position: Position, time: GameTime) -> None:
     setup = position.course.setup
     value = {
         "game": setup.game,
@@ -343,7 +343,7 @@ def _show_joined(out: CommandOutput, position: Position, time: GameTime) -> None
     out.result(value, text)
 
 
-def decline(client: Client, out: CommandOutput, game: str, why: str | None) -> None:
+def decline(game: str, why: str | None) -> None:
     """Declines an invitation, perhaps with a reason."""
     if why is not None and why not in WHY_DECLINED:
         raise UsageError(
@@ -355,9 +355,9 @@ def decline(client: Client, out: CommandOutput, game: str, why: str | None) -> N
             tell("a game by link cannot be declined"),
             hint=tell("nothing was changed; a link that nobody uses expires, and its host can cancel the game"),
         )
-    show_changed(client, out, client.find(game), lambda held: held.decline(why))
+    show_changed(client().find(game), lambda held: held.decline(why))
 
 
-def cancel(client: Client, out: CommandOutput, game: str) -> None:
+def cancel(game: str) -> None:
     """Cancels an open game."""
-    show_changed(client, out, client.find(game), lambda held: held.cancel().position)
+    show_changed(client().find(game), lambda held: held.cancel().position)

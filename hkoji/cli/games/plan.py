@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from hkoji.cli.games.game_words import local_time
 from hkoji.cli.input import confirm, read_input
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput, error_json, exit_code
+from hkoji.cli.output import client, error_json, exit_code, out
 from hkoji.cli.settings import plays_only_move
-from hkoji.client import Client, Position
+from hkoji.client import Position
 from hkoji.client.plans import (
     USUAL_DELAY,
     Delay,
@@ -53,17 +53,7 @@ class ShownPlan(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def plan(
-    client: Client,
-    out: CommandOutput,
-    game: str | None,
-    file: str | None,
-    tried: str | None,
-    *,
-    drop: bool,
-    listed: bool,
-    yes: bool,
-) -> None:
+def plan(game: str | None, file: str | None, tried: str | None, *, drop: bool, listed: bool, yes: bool) -> None:
     """Makes, shows, tries or drops the plan of a game, or lists all. Raises `UsageError` if that is not one thing."""
     if (game is None) is not listed or sum((tried is not None, drop, listed)) > 1 or (file and (drop or listed)):
         raise UsageError(
@@ -71,26 +61,26 @@ def plan(
             hint=tell("as in `hkoji plan 2714 my-plan.txt` or `hkoji plan 2714 --drop`"),
         )
     if game is None:
-        _list(client, out)
+        _list()
     elif file is not None:
-        _make(client, out, client.find(game), file, tried, yes=yes)
+        _make(client().find(game), file, tried, yes=yes)
     elif drop:
-        _drop(client, out, client.find(game, offline=True))
+        _drop(client().find(game, offline=True))
     else:
-        _show(client, out, client.find(game, offline=True), tried)
+        _show(client().find(game, offline=True), tried)
 
 
 # --- making a plan ----------------------------------------------------------------------------------------------------
 
 
-def _make(client: Client, out: CommandOutput, game: str, file: str, tried: str | None, *, yes: bool) -> None:
-    text = _decode(read_input(out, file or "-", MAX_PLAN_BYTES))
-    with client.game(game) as held:
+def _make(game: str, file: str, tried: str | None, *, yes: bool) -> None:
+    text = _decode(read_input(file or "-", MAX_PLAN_BYTES))
+    with client().game(game) as held:
         position = held.current()
         armed = _armed(text, position)
         before = PlanFiles(held.vault.folder).armed
     if tried is not None:
-        _tell_trial(out, armed, position, tried)
+        _tell_trial(armed, position, tried)
         return
     shown = ShownPlan(armed, position, _able(armed, position), None, plan_warnings(armed.plan, position))
     if not yes:
@@ -108,8 +98,8 @@ def _make(client: Client, out: CommandOutput, game: str, file: str, tried: str |
         tell("there is no terminal to ask for confirmation"),
         hint=tell("nothing was stored; to confirm it, give the command with --yes"),
     )
-    confirm(out, question, tell("not stored"), yes=yes, unasked=unasked)
-    with client.game(game) as held:
+    confirm(question, tell("not stored"), yes=yes, unasked=unasked)
+    with client().game(game) as held:
         position = held.stored()
         standing = _able(armed, position)
         files = PlanFiles(held.vault.folder)
@@ -172,25 +162,25 @@ def _due_of(files: PlanFiles, position: Position) -> str | None:
     return reply.due if reply and reply.head == position.course.head and position.legal else None
 
 
-def _show(client: Client, out: CommandOutput, game: str, tried: str | None) -> None:
-    with client.game(game) as held:
+def _show(game: str, tried: str | None) -> None:
+    with client().game(game) as held:
         shown = _read(held)
     if shown is None:
         raise _no_plan(game)
     if tried is None:
         out.result(lambda: plan_json(shown), lambda: _text(shown))
     else:
-        _tell_trial(out, shown.armed, shown.position, tried)
+        _tell_trial(shown.armed, shown.position, tried)
 
 
-def _list(client: Client, out: CommandOutput) -> None:
+def _list() -> None:
     found: list[ShownPlan] = []
-    for game in planned_games(client.home.path):
+    for game in planned_games(client().home.path):
         try:
-            with client.game(game) as held:
+            with client().game(game) as held:
                 shown = _read(held)
         except HkojiError as error:
-            client.say(tell("game {game}: {reason}", game=game[:8], reason=error))
+            client().say(tell("game {game}: {reason}", game=game[:8], reason=error))
         else:
             found += [shown] if shown else []
 
@@ -200,15 +190,15 @@ def _list(client: Client, out: CommandOutput) -> None:
     out.result([plan_json(each) for each in found], text)
 
 
-def _drop(client: Client, out: CommandOutput, game: str) -> None:
-    with client.game(game) as held:
+def _drop(game: str) -> None:
+    with client().game(game) as held:
         files = PlanFiles(held.vault.folder)
         if not files.armed:
             raise _no_plan(game)
         files.drop()
         waits = held.vault.outbox() is not None
     if waits:
-        client.say(tell("an entry that is already signed waits here; the next command for this game sends it"))
+        client().say(tell("an entry that is already signed waits here; the next command for this game sends it"))
     out.result({"game": game, "dropped": True}, lambda: _("The plan of game {game} is gone.", game=game[:8]))
 
 
@@ -219,7 +209,7 @@ def _no_plan(game: str) -> UsageError:
     )
 
 
-def _tell_trial(out: CommandOutput, armed: ArmedPlan, position: Position, tried: str) -> None:
+def _tell_trial(armed: ArmedPlan, position: Position, tried: str) -> None:
     words = tried.split()
     trial = try_plan(armed, position, words)
     value = {
@@ -324,9 +314,9 @@ def read_delay(text: str | None) -> Delay:
     return USUAL_DELAY if text is None else parse_delay(text)
 
 
-def run_plans(client: Client, out: CommandOutput, delay: Delay) -> int:
+def run_plans(delay: Delay) -> int:
     """Makes the moves that are due in all games, and returns the exit code: that of the first game that failed."""
-    found = PlanRunner(client, only=plays_only_move(), delay=delay).run()
+    found = PlanRunner(client(), only=plays_only_move(), delay=delay).run()
 
     def text() -> str:
         lines = [line for each in found for line in _run_lines(each)]
@@ -338,9 +328,7 @@ def run_plans(client: Client, out: CommandOutput, delay: Delay) -> int:
 
 
 @contextmanager
-def plans_beside(
-    client: Client, out: CommandOutput, *, plans: bool, delay: str | None
-) -> Iterator[Callable[[Iterable[_Happened]], Iterable[_Happened]]]:
+def plans_beside(*, plans: bool, delay: str | None) -> Iterator[Callable[[Iterable[_Happened]], Iterable[_Happened]]]:
     """Runs plans during the block if `plans`. Gives a function that passes watched entries on, and shows them to plans.
 
     Raises `UsageError` for a delay without plans.
@@ -350,7 +338,7 @@ def plans_beside(
             raise UsageError(tell("--delay is for plans"), hint=tell("as in `hkoji watch --all --plans --delay 0`"))
         yield lambda happened: happened
         return
-    other = client.another()
+    other = client().another()
     runner = PlanRunner(other, only=plays_only_move(), delay=read_delay(delay))
 
     def told(found: PlanRun) -> None:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hkoji.cli.games.game_words import series_line, standing_text
 from hkoji.cli.games.new import opened_json, read_expiry, say_terms
-from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
+from hkoji.cli.output import client, out
 from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place
 from hkoji.messages.text import tell
 
@@ -15,22 +14,22 @@ if TYPE_CHECKING:
     from hkoji.game.course import Course
 
 
-def rematch(client: Client, out: CommandOutput, game: str, expires: str | None) -> None:
+def rematch(game: str, expires: str | None) -> None:
     """Opens a rematch, or joins the opponent's."""
     seconds = read_expiry(expires)
-    before = client.find(game)
+    before = client().find(game)
 
     def agree(course: Course) -> None:
         if not out.json:
-            _say_terms(out, course)
+            _say_terms(course)
 
-    made = Rematches(client).make(before, seconds, agree)
+    made = Rematches(client()).make(before, seconds, agree)
     position = made.position
     setup, short = position.course.setup, position.short
-    kept = client.kept_game(position.game)
-    place = kept_place(position.course, kept.recorded, client.kept_game)
+    kept = client().kept_game(position.game)
+    place = kept_place(position.course, kept.recorded, client().kept_game)
     value: dict[str, Any] = {  # Any: JSON
-        **opened_json(client, position),
+        **opened_json(position),
         "rematch": before,
         "how": made.how,
         "cancelled": list(made.cancelled),
@@ -48,15 +47,15 @@ def rematch(client: Client, out: CommandOutput, game: str, expires: str | None) 
         out.say(tell("The series is over: {score}. This game is not part of it.", score=standing_text(made.decided)))
     if place is not None:
         out.say(series_line(place))
-    _say_next(out, made, short)
+    _say_next(made, short)
 
 
-def _say_terms(out: CommandOutput, course: Course) -> None:
+def _say_terms(course: Course) -> None:
     setup = course.setup
-    say_terms(out, setup.ruleset, setup.agreement._replace(series=None))  # a series is said with the score
+    say_terms(setup.ruleset, setup.agreement._replace(series=None))  # a series is said with the score
 
 
-def _say_next(out: CommandOutput, made: Rematch, short: str) -> None:
+def _say_next(made: Rematch, short: str) -> None:
     """Says what has been done, and what to do next."""
     position = made.position
     setup = position.course.setup
@@ -64,7 +63,7 @@ def _say_next(out: CommandOutput, made: Rematch, short: str) -> None:
     opponent = setup.invited if waits else setup.names[1 - (position.seat or 0)]
     command = f"hkoji rematch {(setup.agreement.rematch or '')[:8]}"
     if made.how == OPENED:
-        _say_terms(out, position.course)
+        _say_terms(position.course)
         out.say(tell("The rematch is open. Ask {name} to run: {command}", name=opponent, command=command))
     elif made.how == JOINED:
         out.say(tell("{name} had asked for a rematch already: you have joined it.", name=opponent))

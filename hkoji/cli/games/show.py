@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hkoji.cli.games.game_words import grade_lines, series_line, terms_lines, time_lines
 from hkoji.cli.games.told import ask_or_keep, note_end, noting, tell_game_news
 from hkoji.cli.language import _
-from hkoji.cli.output import CommandOutput, EncodedResult
+from hkoji.cli.output import EncodedResult, client, out
 from hkoji.cli.settings import deck_for
-from hkoji.client import Client, Position
+from hkoji.client import Position
 from hkoji.errors import CancelledError
 from hkoji.game.course import Stage
 from hkoji.game.position import time_of_record
@@ -45,68 +45,68 @@ class Beside(NamedTuple):
 _NOTHING: Final = Beside()
 
 
-def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:
+def show(game: str, *, offline: bool = False) -> None:
     """Shows a game's board."""
+    player = client()
 
     def beside(position: Position, ended: str) -> Beside:
         course, place, link = position.course, None, None
         if course.setup.agreement.series is not None:
             from hkoji.client.rematch import kept_place
 
-            place = kept_place(course, ended, client.kept_game)
+            place = kept_place(course, ended, player.kept_game)
         # The link is shown while a game of the player's own waits for whoever has it.
         if course.stage is Stage.JOIN:
             from hkoji.client.links import own_link
 
-            link = own_link(client, course.setup.game)
-        return Beside(place, client.note(course.setup.game), link, None if offline else _unread(client, out, position))
+            link = own_link(player, course.setup.game)
+        return Beside(place, player.note(course.setup.game), link, None if offline else _unread(position))
 
     def ask() -> tuple[Position, GameTime, Beside]:
-        with client.game(client.find(game)) as held:
+        with player.game(player.find(game)) as held:
             position, time = held.look()
             ended = time_of_record(held.lines()[-1])
         return position, time, beside(position, ended)
 
     def show_kept() -> list[KeptGame]:
-        kept = client.kept_game(client.find(game, offline=True))
-        show_position(out, kept.position, kept.time, beside(kept.position, kept.recorded), kept.age)
+        kept = player.kept_game(player.find(game, offline=True))
+        show_position(kept.position, kept.time, beside(kept.position, kept.recorded), kept.age)
         return [kept]
 
     def show_asked(found: tuple[Position, GameTime, Beside]) -> None:
-        show_position(out, *found)
-        tell_game_news(client, out, found[0])
+        show_position(*found)
+        tell_game_news(found[0])
 
-    ask_or_keep(out, ask, show_asked, show_kept, offline=offline)
+    ask_or_keep(ask, show_asked, show_kept, offline=offline)
 
 
-def _unread(client: Client, out: CommandOutput, position: Position) -> int | None:
+def _unread(position: Position) -> int | None:
     """Returns for programs the number of the opponent's last message, if it is new; people are told in words."""
     if position.seat is None or not (out.json or out.keep):
         return None
-    message = client.news.unread(position.game)
+    message = client().news.unread(position.game)
     return None if message is None else message.number
 
 
-def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
+def wait(game: str, timeout: float | None) -> None:
     """Waits until the player owes the next entry, and shows the board."""
     from hkoji.client import watching
 
-    game = client.find(game)
+    game = client().find(game)
     try:
-        watching.wait(client, game, timeout)
+        watching.wait(client(), game, timeout)
     except CancelledError:
-        with noting(out):
-            tell_game_news(client, out, client.stored(game))
+        with noting():
+            tell_game_news(client().stored(game))
         raise
-    with client.game(game) as held:
+    with client().game(game) as held:
         time = held.time.current()
         position = held.stored()
-    show_position(out, position, time, Beside(unread=_unread(client, out, position)))
-    tell_game_news(client, out, position)
+    show_position(position, time, Beside(unread=_unread(position)))
+    tell_game_news(position)
 
 
 def show_position(
-    out: CommandOutput,
     position: Position,
     time: GameTime,
     beside: Beside = _NOTHING,
@@ -141,13 +141,13 @@ def show_position(
     out.result(value, text, exact=beside.link is not None)
 
 
-def show_changed(client: Client, out: CommandOutput, game: str, change: Callable[[ClientGame], Position]) -> None:
+def show_changed(game: str, change: Callable[[ClientGame], Position]) -> None:
     """Changes a game, and shows it as it is then."""
-    with client.game(game) as held:
+    with client().game(game) as held:
         position = change(held)
         time = held.time.kept()
-    show_position(out, position, time)
-    note_end(client, out, position)
+    show_position(position, time)
+    note_end(position)
 
 
 def note_lines(text: str) -> list[str]:

@@ -12,8 +12,7 @@ from hkoji.cli.games.show import note_lines
 from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.input import read_words
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
+from hkoji.cli.output import client, out
 from hkoji.client.kept.game import MAX_NOTE_BYTES, GameNote
 from hkoji.errors import MalformedError, TrustError, UsageError
 from hkoji.log.talk import MAX_WORDS_BYTES, verify_words
@@ -24,15 +23,7 @@ if TYPE_CHECKING:
     from hkoji.client.talk import Conversation, ReadMessage
 
 
-def note(
-    client: Client,
-    out: CommandOutput,
-    game: str,
-    words: Sequence[str] | None,
-    *,
-    replace: bool = False,
-    delete: bool = False,
-) -> None:
+def note(game: str, words: Sequence[str] | None, *, replace: bool = False, delete: bool = False) -> None:
     """Shows the note about a game, adds to it, replaces or deletes it. Asks no service.
 
     `-` stands for standard input.
@@ -41,15 +32,15 @@ def note(
         raise UsageError(tell("--delete takes no text"), hint=tell("nothing was changed"))
     if replace and not words:
         raise UsageError(tell("--replace needs a text"), hint=tell("nothing was changed; to remove it: --delete"))
-    game = client.find(game, offline=True)
-    client.kept(game)  # raises for a game that was never seen: a note makes no folder
-    with client.game(game) as held:
+    game = client().find(game, offline=True)
+    client().kept(game)  # raises for a game that was never seen: a note makes no folder
+    with client().game(game) as held:
         kept = GameNote(held.vault)
         if delete:
             kept.delete()
             text = None
         elif words:
-            typed = read_words(out, words, MAX_NOTE_BYTES, tell("note"), hint=tell("nothing was changed"))
+            typed = read_words(words, MAX_NOTE_BYTES, tell("note"), hint=tell("nothing was changed"))
             text = kept.replace(typed) if replace else kept.add(typed)
         else:
             text = kept.text()
@@ -68,66 +59,64 @@ _INDENT: Final = "    "
 _NARROWEST: Final = 10
 
 
-def talk(client: Client, out: CommandOutput, game: str, words: Sequence[str] | None, *, offline: bool = False) -> None:
+def talk(game: str, words: Sequence[str] | None, *, offline: bool = False) -> None:
     """Shows the messages of a game, or sends one; `-` stands for standard input."""
     if not words:
-        _show(client, out, game, offline=offline)
+        _show(game, offline=offline)
         return
     if offline:
         raise UsageError(tell("a message cannot be sent with --offline"), hint=tell("nothing was sent; leave it out"))
-    text = read_words(out, words, MAX_WORDS_BYTES, tell("message"), hint=tell("nothing was sent"))
+    text = read_words(words, MAX_WORDS_BYTES, tell("message"), hint=tell("nothing was sent"))
     if text and not text.strip():
         raise UsageError(tell("the message has nothing but spaces"), hint=tell("nothing was sent"))
     try:
         verify_words(text)
     except MalformedError as error:
         raise MalformedError(error.what, error.reason, hint=tell("nothing was sent")) from None
-    full = client.find(game)
-    with client.game(full) as held:
+    full = client().find(game)
+    with client().game(full) as held:
         held.current()
         found = held.talk.send(text)
-    _result(client, out, full, found, sent=True)
+    _result(full, found, sent=True)
 
 
-def delete(client: Client, out: CommandOutput, game: str, number: int) -> None:
+def delete(game: str, number: int) -> None:
     """Deletes a message of the player."""
-    full = client.find(game)
-    with client.game(full) as held:
+    full = client().find(game)
+    with client().game(full) as held:
         held.current()
         found = held.talk.delete(number)
-    _result(client, out, full, found)
+    _result(full, found)
 
 
-def mute(client: Client, out: CommandOutput, game: str, *, muted: bool) -> None:
+def mute(game: str, *, muted: bool) -> None:
     """Hides the opponent's messages here, or shows them again. Asks no service."""
-    full = client.find(game, offline=True)
-    client.kept_game(full)  # a game that was never seen is refused here, without asking the service
-    with client.game(full) as held:
+    full = client().find(game, offline=True)
+    client().kept_game(full)  # a game that was never seen is refused here, without asking the service
+    with client().game(full) as held:
         found = held.talk.mute(muted=muted)
-    _result(client, out, full, found)
+    _result(full, found)
 
 
-def _show(client: Client, out: CommandOutput, game: str, *, offline: bool) -> None:
+def _show(game: str, *, offline: bool) -> None:
     def ask() -> tuple[str, Conversation]:
-        full = client.find(game)
-        with client.game(full) as held:
+        full = client().find(game)
+        with client().game(full) as held:
             held.current()
             return full, held.talk.read()
 
     def show_kept() -> list[KeptGame]:
-        full = client.find(game, offline=True)
-        kept = client.kept_game(full)
-        with client.game(full) as held:
+        full = client().find(game, offline=True)
+        kept = client().kept_game(full)
+        with client().game(full) as held:
             found = held.talk.kept()
-        _result(client, out, full, found, kept.age)
+        _result(full, found, kept.age)
         return [kept]
 
-    ask_or_keep(out, ask, lambda found: _result(client, out, *found), show_kept, offline=offline)
+    ask_or_keep(ask, lambda found: _result(*found), show_kept, offline=offline)
 
 
 def _result(
-    client: Client,
-    out: CommandOutput,
     game: str,
     found: Conversation,
     age: dict[str, Any] | None = None,  # Any: JSON
@@ -139,7 +128,7 @@ def _result(
     out.result(lambda: value, lambda: conversation_text(found, game, out.style.width, only_new=sent), exact=True)
     if found.recent:  # only now: a command that is killed before this, and given again, must not say it twice
         sys.stdout.flush()
-        with client.game(game) as held:
+        with client().game(game) as held:
             held.talk.told(read=not sent)
     if found.flawed:
         raise TrustError(

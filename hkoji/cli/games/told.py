@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from hkoji.cli.games.game_words import local_time
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import client, out
 from hkoji.errors import HkojiError, LoginError, NetworkError, NotFoundError
 from hkoji.game.result_text import closing_body, course_result, own_result_text, unplayed_text
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.client import Client, Position
+    from hkoji.client import Position
     from hkoji.client.kept_game import KeptGame, UnsentEntry
     from hkoji.client.news import Untold
     from hkoji.client.talk_messages import UnreadMessage
@@ -30,40 +30,40 @@ _MOST_ENDED: Final = 10
 """How many games that are over are told in a line each."""
 
 
-def tell_news(client: Client, out: CommandOutput, say: Callable[[str], None] | None = None) -> None:
+def tell_news(say: Callable[[str], None] | None = None) -> None:
     """Tells a player what is new in all their games, as remarks or by `say`, and notes that it was told."""
     if out.json or out.keep:
         return
-    with noting(out):
-        untold = client.news.untold()
-        for line in news_lines(untold, client.identity.name):
+    with noting():
+        untold = client().news.untold()
+        for line in news_lines(untold, client().identity.name):
             (say or out.say)(line)
-        client.news.tell(untold)
+        client().news.tell(untold)
 
 
-def tell_game_news(client: Client, out: CommandOutput, position: Position) -> None:
+def tell_game_news(position: Position) -> None:
     """Tells a player what is new in a game that is shown, and notes that it was told."""
     if out.json or out.keep:
         return
     from hkoji.client.news import Untold
 
-    with noting(out):
-        message = client.news.unread(position.game) if position.seat is not None else None
+    with noting():
+        message = client().news.unread(position.game) if position.seat is not None else None
         if message is not None:
             out.say(message_line(message))
-            client.news.tell(Untold((message,)))
-    note_end(client, out, position)
+            client().news.tell(Untold((message,)))
+    note_end(position)
 
 
-def note_end(client: Client, out: CommandOutput, position: Position) -> None:
+def note_end(position: Position) -> None:
     """Notes that a player sees now that a game is over."""
     if position.over and not (out.json or out.keep):
-        with noting(out):
-            client.news.tell_end(position.game)
+        with noting():
+            client().news.tell_end(position.game)
 
 
 @contextmanager
-def noting(out: CommandOutput) -> Iterator[None]:
+def noting() -> Iterator[None]:
     """Says what went wrong with a note of what was told. The command itself has succeeded."""
     try:
         yield
@@ -118,7 +118,6 @@ _Answer = TypeVar("_Answer")
 
 
 def ask_or_keep(
-    out: CommandOutput,
     ask: Callable[[], _Answer],
     show: Callable[[_Answer], None],
     show_kept: Callable[[], Sequence[KeptGame]],
@@ -131,7 +130,7 @@ def ask_or_keep(
     asked and is down.
     """
     if offline:
-        say_age(out, show_kept())
+        say_age(show_kept())
         return
     try:
         answer = ask()
@@ -143,7 +142,7 @@ def ask_or_keep(
             kept = show_kept()
         except (NotFoundError, LoginError):  # nothing is kept
             raise down from error
-        say_age(out, kept)
+        say_age(kept)
         raise down from error
     show(answer)
 
@@ -159,7 +158,7 @@ def _down(error: HkojiError) -> NetworkError | None:
     return NetworkError(tell("the service"), error.message, hint=error.hint)
 
 
-def say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
+def say_age(kept: Sequence[KeptGame]) -> None:
     """Says how old what was printed is, and what is signed and not sent. JSON says it by itself."""
     if out.json:
         return
@@ -184,10 +183,10 @@ def say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
         out.say(tell("This is your saved copy."))
     for game in kept:
         for entry in game.unsent:
-            _say_unsent(out, game, entry)
+            _say_unsent(game, entry)
 
 
-def _say_unsent(out: CommandOutput, game: KeptGame, entry: UnsentEntry) -> None:
+def _say_unsent(game: KeptGame, entry: UnsentEntry) -> None:
     about = {"game": game.position.short, "seq": entry.seq, "what": entry.action or entry.kind}
     if entry.waits:
         out.say(

@@ -22,9 +22,9 @@ from hkoji.cli.games.game_words import local_time, until_text
 from hkoji.cli.games.told import message_line, note_end, noting, tell_news
 from hkoji.cli.language import _
 from hkoji.cli.long_work import handling
-from hkoji.cli.output import CommandOutput, encode, versioned
+from hkoji.cli.output import client, encode, out, versioned
 from hkoji.cli.step_text import step_text
-from hkoji.client import Client, watching
+from hkoji.client import watching
 from hkoji.client.news import Untold
 from hkoji.client.talk_messages import UnreadMessage
 from hkoji.client.watching import WatchedEntry
@@ -205,8 +205,6 @@ _MINUTES: Final = len("2026-11-20 12:00")
 
 
 def watch(
-    client: Client,
-    out: CommandOutput,
     game: str | None,
     after: int | None,
     *,
@@ -228,30 +226,28 @@ def watch(
     if game is None:
         if after is not None:
             raise UsageError(tell("--after is for one game"), hint=tell("as in `hkoji watch 2714 --after 7`"))
-        tell_news(client, out, _print)
-        happened: Generator[WatchedEntry | UnreadMessage, None, None] = watching.watch_all(client)
+        tell_news(_print)
+        happened: Generator[WatchedEntry | UnreadMessage, None, None] = watching.watch_all(client())
     else:
-        happened = watching.watch_game(client, client.find(game), after)
-    with plan.plans_beside(client, out, plans=plans, delay=delay) as passed_on, closing(happened):
-        _tell(client, out, passed_on(happened), commands)
+        happened = watching.watch_game(client(), client().find(game), after)
+    with plan.plans_beside(plans=plans, delay=delay) as passed_on, closing(happened):
+        _tell(passed_on(happened), commands)
 
 
-def _tell(
-    client: Client, out: CommandOutput, happened: Iterable[WatchedEntry | UnreadMessage], commands: WatchCommands
-) -> None:
+def _tell(happened: Iterable[WatchedEntry | UnreadMessage], commands: WatchCommands) -> None:
     for each in happened:
         if isinstance(each, UnreadMessage):
-            _tell_message(client, out, each, commands)
+            _tell_message(each, commands)
             continue
         position = each.position
-        time = client.kept_game(position.game).time if each.seq == position.course.seq else None
+        time = client().kept_game(position.game).time if each.seq == position.course.seq else None
         if out.json:
             out.line(happened_json(each, time))
         else:
-            _print(happened_text(each, out, time))
+            _print(happened_text(each, time))
         sys.stdout.flush()
         if each.step.course.finished and position.seat is not None:
-            note_end(client, out, position)
+            note_end(position)
         commands.run(each, happened_json(each, time), out.say)
 
 
@@ -265,15 +261,15 @@ def message_json(message: UnreadMessage) -> dict[str, Any]:  # Any: JSON
     return {"game": message.game, "kind": "talk", "number": message.number, "by": message.name}
 
 
-def _tell_message(client: Client, out: CommandOutput, message: UnreadMessage, commands: WatchCommands) -> None:
+def _tell_message(message: UnreadMessage, commands: WatchCommands) -> None:
     """Tells that the opponent has written."""
     if out.json:
         out.line(message_json(message))
         sys.stdout.flush()
     else:
         _print(message_line(message))
-        with noting(out):
-            client.news.tell(Untold((message,)))
+        with noting():
+            client().news.tell(Untold((message,)))
     commands.show(message_line(message), message.game, out.say)
 
 
@@ -301,7 +297,7 @@ def happened_json(happened: WatchedEntry, time: GameTime | None = None) -> dict[
     }
 
 
-def happened_text(happened: WatchedEntry, out: CommandOutput, time: GameTime | None = None) -> str:
+def happened_text(happened: WatchedEntry, time: GameTime | None = None) -> str:
     """Returns an entry that has arrived, in one line; of the last entry with the time until the next is due."""
     step, position = happened.step, happened.position
     at = local_time(step.entry.at)[:_MINUTES]

@@ -14,7 +14,7 @@ from hkoji.arena.results import Export, Interval, MatchFigures, MatchSide, Match
 from hkoji.bots.registry import BOTS, make_bot, verify_plays
 from hkoji.cli.language import _, _n
 from hkoji.cli.long_work import progress, uninterrupted
-from hkoji.cli.output import CommandOutput, Exit
+from hkoji.cli.output import Exit, out
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
@@ -89,14 +89,14 @@ def make_plan(bots: tuple[str, str], ruleset: Ruleset, games: int, seed: str | N
     return MatchPlan(bots, ruleset, games // 2, seed)
 
 
-def run(out: CommandOutput, plan: MatchPlan, *, jobs: int, folder: Path | None) -> int:
+def run(plan: MatchPlan, *, jobs: int, folder: Path | None) -> int:
     """Plays the match and reports it, also when it is interrupted. Returns the exit code."""
     export = None if folder is None else Export(plan, folder)
     tally = MatchTally()
     interrupted = False
     start = perf_counter()
     try:
-        with progress(out, plan.deals) as advance, closing(play(plan, jobs=jobs, keep=export is not None)) as deals:
+        with progress(plan.deals) as advance, closing(play(plan, jobs=jobs, keep=export is not None)) as deals:
             for played in deals:
                 with uninterrupted():
                     if export:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from hkoji.bots.protocol import Bot
 from hkoji.bots.registry import BOTS, LEVELS, make_bot, make_program, plays
 from hkoji.cli.games.show import show_position
-from hkoji.cli.output import CommandOutput
-from hkoji.client import Client, watching
+from hkoji.cli.output import client, out
+from hkoji.client import watching
 from hkoji.errors import UsageError
 from hkoji.game.position import action_of
 from hkoji.local.local_game import step
@@ -39,24 +39,24 @@ def choose(
     return make_bot(name, seed)
 
 
-def run(client: Client, out: CommandOutput, game: str, bot: Bot, *, once: bool) -> None:
+def run(game: str, bot: Bot, *, once: bool) -> None:
     """Plays a seat until the game is over, or with `once` only what is due now. Errors of the bot are passed on."""
-    game = client.find(game)
+    game = client().find(game)
     with contextlib.closing(bot):
         while True:
-            made = step(client, bot, game)
+            made = step(client(), bot, game)
             if made is not None:
                 move = action_of(made.position.replay.steps[made.seq])
                 out.say(tell("Entry {seq} is on record: {move}.", seq=made.seq, move=move))
-            position = client.stored(game)
+            position = client().stored(game)
             if position.over or (once and not position.legal):
                 break
             if not position.legal:
-                watching.wait(client, game)
-    show_position(out, position, client.kept_game(game).time)
+                watching.wait(client(), game)
+    show_position(position, client().kept_game(game).time)
 
 
-def listing(out: CommandOutput) -> None:
+def listing() -> None:
     """Lists the bots, their games and their levels."""
     found = [
         {

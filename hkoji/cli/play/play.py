@@ -16,9 +16,9 @@ from hkoji.cli.games.rulesets import make_ruleset
 from hkoji.cli.games.told import note_end
 from hkoji.cli.input import LEAVE, Dialogue
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput, Exit, client
+from hkoji.cli.output import Exit, client, out
 from hkoji.cli.play.prompt import PromptGame, rounds_text
-from hkoji.client import Client, Home, Position, watching
+from hkoji.client import Home, Position, watching
 from hkoji.client.kept.files import read_json, write_file
 from hkoji.errors import CancelledError, NotFoundError, UsageError
 from hkoji.game.replay import replay
@@ -58,10 +58,10 @@ class PlayOptions(NamedTuple):
         return ruleset, self.bot or bot_of_level(self.level or USUAL, ruleset.name)
 
 
-def run(out: CommandOutput, game: str | None, wish: PlayOptions, *, listed: bool) -> int:
+def run(game: str | None, wish: PlayOptions, *, listed: bool) -> int:
     """Runs the command in any of its forms. Returns the exit code."""
     if listed:
-        listing(out)
+        listing()
         return Exit.OK
     if out.json or out.keep:
         raise UsageError(
@@ -69,20 +69,20 @@ def run(out: CommandOutput, game: str | None, wish: PlayOptions, *, listed: bool
             hint=tell("programs use `hkoji show`, `hkoji move` or `hkoji bot run`"),
         )
     if game is None:
-        return play(out, wish)
+        return play(wish)
     if wish != PlayOptions():
         raise UsageError(
             tell("the options of a game in progress cannot be changed"),
             hint=tell("give `hkoji play {game}` alone", game=shorten(game)),
         )
-    code = resume(out, game)
+    code = resume(game)
     if code is not None:
         return code
     if out.client is None and not Home().config_file.exists():
         # Without a player there is no game on a service.
         hint = tell("list your games against bots with `hkoji play --list`, or begin one with `hkoji play`")
         raise NotFoundError(tell("game"), game, hint=hint)
-    return correspond(client(), out, game)
+    return correspond(game)
 
 
 def local_games() -> LocalGames:
@@ -95,10 +95,10 @@ def local_games() -> LocalGames:
 # --- against a bot, here --------------------------------------------------------------------------------------------
 
 
-def play(out: CommandOutput, wish: PlayOptions) -> int:
+def play(wish: PlayOptions) -> int:
     """Plays against a bot: continues the last game, or begins a new one. Returns the exit code."""
     ruleset, bot = wish.make()
-    talk, here = Dialogue(out), local_games()
+    talk, here = Dialogue(), local_games()
     seats = None if wish.new else _last(here, wish, ruleset, bot)
     talk.ruleset = ruleset.name if seats is None else seats.ruleset
     while True:
@@ -136,14 +136,14 @@ def _introduce(talk: Dialogue, ruleset: str) -> bool:
     return line is not None and line.lower() not in LEAVE
 
 
-def resume(out: CommandOutput, prefix: str) -> int | None:
+def resume(prefix: str) -> int | None:
     """Continues the local game whose id begins with `prefix`. Returns the exit code; None if there is no such game."""
     here = local_games()
     try:
         seats = here.find(prefix)
     except NotFoundError:
         return None
-    talk = Dialogue(out)
+    talk = Dialogue()
     talk.ruleset = seats.ruleset
     return _sit(talk, here, seats) or Exit.OK
 
@@ -229,7 +229,7 @@ def _shown(file: Path) -> str:
     return f"~{text[len(home) :]}" if text.startswith(home + os.sep) and " " not in text else text
 
 
-def listing(out: CommandOutput) -> None:
+def listing() -> None:
     """Lists the local games."""
     here = local_games()
     found: list[dict[str, Any]] = []  # Any: JSON
@@ -271,11 +271,11 @@ def listing(out: CommandOutput) -> None:
 # --- by correspondence ------------------------------------------------------------------------------------------------
 
 
-def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
+def correspond(prefix: str) -> int:
     """Plays a game on a service, waiting for the other player as long as necessary. Returns the exit code."""
-    game = client.find(prefix)
-    talk = Dialogue(out)
-    with client.game(game) as held:
+    game = client().find(prefix)
+    talk = Dialogue()
+    with client().game(game) as held:
         position = held.current()
     talk.ruleset = position.course.setup.ruleset.name
     if position.seat is None:
@@ -288,23 +288,23 @@ def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
         said = False
         while True:
             try:
-                return watching.wait(client, game, 0 if talk.terminal else None)
+                return watching.wait(client(), game, 0 if talk.terminal else None)
             except CancelledError:
                 if not said:
                     from hkoji.cli.boards import draw
 
                     talk.say()
-                    talk.say(draw(client.stored(game), talk.style))
+                    talk.say(draw(client().stored(game), talk.style))
                     talk.say(_("Waiting for the other player. To leave, type q and Enter; you can go on later."))
                     said = True
                 if talk.interrupts(_POLL):
                     return None
 
-    end, code = _played(talk, PromptGame(talk, client, game, wait, None), f"hkoji play {game[:8]}")
+    end, code = _played(talk, PromptGame(talk, client(), game, wait, None), f"hkoji play {game[:8]}")
     if end is not None:
         talk.say(_("Look back:  {command}", command=f"hkoji replay {game[:8]}"))
         talk.say(_("Check it:   {command}", command=f"hkoji audit {game[:8]}"))
         talk.say()
         talk.say(talk.style.paint(turn(end), "bold"))
-        note_end(client, out, end)
+        note_end(end)
     return code

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from hkoji.cli.language import _, current, translate
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import out
 from hkoji.cli.settings import chosen_deck
 from hkoji.cli.terminal import columns
 from hkoji.errors import UsageError
@@ -20,7 +20,7 @@ from hkoji.show.decks import find_deck
 from hkoji.show.hanamikoji.everdeck import spelled
 
 
-def show_rules(out: CommandOutput, game: str | None, edition: str | None) -> None:
+def show_rules(game: str | None, edition: str | None) -> None:
     """A game's rules, or an edition's. Raises `UsageError`."""
     chosen = find_edition(edition) if edition is not None else None
     name = game or (chosen.ruleset if chosen else DEFAULT)
@@ -44,9 +44,9 @@ def show_rules(out: CommandOutput, game: str | None, edition: str | None) -> Non
     out.result(value, lambda: page(name, current(), chosen), paged=True)
 
 
-def show_editions(out: CommandOutput) -> None:
+def show_editions() -> None:
     """All editions."""
-    out.result([edition_json(edition) for edition in EDITIONS], lambda: "\n".join(_listed(out)))
+    out.result([edition_json(edition) for edition in EDITIONS], lambda: "\n".join(_listed()))
 
 
 def edition_json(edition: Edition) -> dict[str, Any]:  # Any: JSON
@@ -62,7 +62,7 @@ def edition_json(edition: Edition) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def _listed(out: CommandOutput) -> Iterator[str]:
+def _listed() -> Iterator[str]:
     if out.plain:
         for each in EDITIONS:
             yield _(
@@ -86,7 +86,7 @@ USUAL: Final = "everdeck"
 """The deck that is listed where none is chosen."""
 
 
-def show_deck(out: CommandOutput) -> None:
+def show_deck() -> None:
     """Lists the cards to pick, of the Everdeck if no deck is chosen. Raises `UsageError` for the games' own cards."""
     deck = chosen_deck() or find_deck(USUAL)
     cards = deck.cards()
@@ -109,7 +109,7 @@ def show_deck(out: CommandOutput) -> None:
             for card in cards
         ],
     }
-    out.result(value, lambda: "\n".join(_plain(cards) if out.plain else _table(out, cards, value["cards"])))
+    out.result(value, lambda: "\n".join(_plain(cards) if out.plain else _table(cards, value["cards"])))
 
 
 def _suit(card: DeckCard) -> str:
@@ -120,13 +120,13 @@ def _action(card: DeckCard) -> str:
     return translate(NAMES[int(card.stands_for)])
 
 
-def _table(out: CommandOutput, cards: Sequence[DeckCard], total: object) -> Iterator[str]:
+def _table(cards: Sequence[DeckCard], total: object) -> Iterator[str]:
     """The geisha with their items, then the action cards of both players."""
     geisha = [card for card in cards if card.use == "geisha"]
     items = {card.suit: card for card in cards if card.use == "item"}
     rows: list[tuple[str, ...]] = [("", _("suit"), _("geisha card"), _("item cards"))]
     rows += [(card.stands_for, _suit(card), card.ranks[0], " ".join(items[card.suit].ranks)) for card in geisha]
-    yield from _titled(out, rows)
+    yield from _titled(rows)
     yield ""
     actions = [card for card in cards if card.use == "action"]
     owners = {card.owner: _suit(card) for card in actions}
@@ -136,12 +136,12 @@ def _table(out: CommandOutput, cards: Sequence[DeckCard], total: object) -> Iter
         if card.owner == "host":
             ranks = [each.ranks[0] for each in actions if each.stands_for == card.stands_for]
             rows.append((f"{card.stands_for} {_action(card)}", *ranks))
-    yield from _titled(out, rows)
+    yield from _titled(rows)
     yield ""
     yield _("{n} cards in all.", n=total)
 
 
-def _titled(out: CommandOutput, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _titled(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     head, *lines = columns(rows)
     yield out.style.paint(head, "dim")
     yield from lines

@@ -8,13 +8,12 @@ what the chosen eyes saw is ever drawn.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hkoji.cli.boards import draw
 from hkoji.cli.input import is_file, read_input
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import client, out
 from hkoji.cli.step_text import place_title, stop_text
 from hkoji.cli.terminal import fold
 from hkoji.errors import HkojiError, MalformedError, UsageError
@@ -25,10 +24,6 @@ from hkoji.messages.text import printable, shorten, tell
 from hkoji.rules.events import DECISIONS, Event
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
 from hkoji.study.stops import EVERY, Eyes, Stop, at_decision, at_entry, at_round, parse_eyes, see, stops
-
-if TYPE_CHECKING:
-    from hkoji.client import Client
-
 
 HELP: Final = tell(
     """\
@@ -153,13 +148,13 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def walk(place: ReplayWalk, out: CommandOutput, *, force: bool = False) -> None:
+def walk(place: ReplayWalk, *, force: bool = False) -> None:
     """Shows the current place, and the new place after each command, until `q` or the end of the input.
 
     With `force` a drawing may replace a file.
     """
     asks = sys.stdin.isatty()
-    _show_place(place, out)
+    _show_place(place)
     while True:
         if asks:
             sys.stdout.flush()
@@ -181,7 +176,7 @@ def walk(place: ReplayWalk, out: CommandOutput, *, force: bool = False) -> None:
             hint = f" ({translate(error.hint)})" if error.hint else ""
             sys.stderr.write(f"{translate(error.message)}{hint}\n")
             continue
-        _show_place(place, out)
+        _show_place(place)
 
 
 def _save(place: ReplayWalk, file: str, *, force: bool) -> None:
@@ -191,7 +186,7 @@ def _save(place: ReplayWalk, file: str, *, force: bool) -> None:
     sys.stderr.write(_("drawn in {file}", file=file) + "\n")
 
 
-def _show_place(place: ReplayWalk, out: CommandOutput) -> None:
+def _show_place(place: ReplayWalk) -> None:
     style = out.style
     stopped = place.replay.stop if place.index == len(place.found) - 1 else None
     more = "\n" + _("The log stops there: {reason}", reason=stopped) + "\n" if stopped else ""
@@ -213,9 +208,9 @@ class ReplayOptions(NamedTuple):
     force: bool = False
 
 
-def show_replay(client: Callable[[], Client], out: CommandOutput, source: str, wish: ReplayOptions) -> None:
-    """Shows a game as the chosen eyes saw it; `client` is called for a game that is in no file."""
-    known = _read(client, out, source)
+def show_replay(source: str, wish: ReplayOptions) -> None:
+    """Shows a game as the chosen eyes saw it."""
+    known = _read(source)
     if not known.steps:
         raise known.stop or MalformedError(tell("log"), tell("it is empty"))
     last = known.steps[-1].entry.seq
@@ -227,7 +222,7 @@ def show_replay(client: Callable[[], Client], out: CommandOutput, source: str, w
     eyes = parse_eyes(wish.eyes, known.steps[-1].course.setup.names)
     seen = see(known, eyes)
     if wish.svg is not None or wish.png is not None:
-        _draw(out, seen, eyes, wish)
+        _draw(seen, eyes, wish)
         return
     for_people = not out.json and not out.keep
     step = wish.step
@@ -240,17 +235,17 @@ def show_replay(client: Callable[[], Client], out: CommandOutput, source: str, w
                 hint=tell("give a file, or --notation"),
             )
 
-        walk(ReplayWalk(known, eyes, wish.at), out, force=wish.force)
+        walk(ReplayWalk(known, eyes, wish.at), force=wish.force)
         return
-    _show(out, seen, eyes, wish.at, steps=bool(step))
+    _show(seen, eyes, wish.at, steps=bool(step))
 
 
-def _read(client: Callable[[], Client], out: CommandOutput, source: str) -> Replay:
+def _read(source: str) -> Replay:
     """Replays a log file, as far as it is valid, or a game as the player knows it."""
     if is_file(source):
         lines: list[Line] = []
         try:
-            lines.extend(parse_lines(read_input(out, source)))
+            lines.extend(parse_lines(read_input(source)))
         except MalformedError as error:
             result = replay(lines)
             return Replay(result.steps, result.stop or error)
@@ -260,7 +255,7 @@ def _read(client: Callable[[], Client], out: CommandOutput, source: str) -> Repl
         return held.current().replay
 
 
-def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> None:
+def _draw(seen: Replay, eyes: Eyes, wish: ReplayOptions) -> None:
     from hkoji.cli.study import drawing
 
     asked = ((wish.svg, False), (wish.png, True))
@@ -283,7 +278,7 @@ def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> 
         out.result(value, lambda: "\n".join(map(printable, files)))
 
 
-def _show(out: CommandOutput, seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:
+def _show(seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:
     shown = seen if at is None else Replay(seen.steps[: at + 1])
     course = shown.steps[-1].course
     setup = course.setup

@@ -16,7 +16,7 @@ from hkoji.cli.files import LogBytes, UnreadableLog, log_files, read_all, write_
 from hkoji.cli.input import check_standard_input
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.long_work import map_in_processes
-from hkoji.cli.output import CommandOutput, TextStyle
+from hkoji.cli.output import TextStyle, out
 from hkoji.errors import HkojiError
 from hkoji.game.replay import replay
 from hkoji.log.line import Line, parse_line
@@ -115,7 +115,7 @@ class UncountedLogs(NamedTuple):
         return self.unreadable + self.broken
 
 
-def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | None, *, force: bool) -> None:
+def show_stats(sources: list[str], jobs: int, plot: str | None, *, force: bool) -> None:
     """Counts all logs and shows the result. Then raises `HkojiError` if some were not counted."""
     check_standard_input(sources, taken=out.keep)
     tally = GameTally()
