@@ -12,7 +12,8 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -30,7 +31,7 @@ PATIENCE: Final = 1.0
 """Seconds to wait for a service."""
 
 Values: TypeAlias = list[tuple[str, str]]
-"""Values to choose from, each with a description, which may be empty."""
+"""Values to choose from, each with a description, which may be empty; values without one are a list of texts."""
 
 _SUITABLE: Final = {
     **dict.fromkeys(("annul", "give", "move", "plan", "resign", "run", "sign"), "playing"),
@@ -111,11 +112,15 @@ def _join_bash_words() -> str:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def rulesets() -> Values:
-    """The games that can be played."""
-    from hkoji.rules.registry import RULESETS
+def keys_of(module: str, table: str) -> Callable[[], list[str]]:
+    """Returns the completion of a value that is a key of a table. The module with the table is loaded only for that."""
+    return lambda: list(getattr(import_module(module), table))
 
-    return _named(RULESETS)
+
+rulesets: Final = keys_of("hkoji.rules.registry", "RULESETS")
+bots: Final = keys_of("hkoji.bots.registry", "BOTS")
+levels: Final = keys_of("hkoji.bots.registry", "LEVELS")
+decks: Final = keys_of("hkoji.show.decks", "DECKS")
 
 
 def editions() -> Values:
@@ -125,40 +130,19 @@ def editions() -> Values:
     return [(each.name, language.translate(each.title)) for each in EDITIONS]
 
 
-def bots() -> Values:
-    """The built-in bots."""
-    from hkoji.bots.registry import BOTS
-
-    return _named(BOTS)
-
-
-def levels() -> Values:
-    """The levels of the bots."""
-    from hkoji.bots.registry import LEVELS
-
-    return _named(LEVELS)
-
-
-def decks() -> Values:
-    """The decks."""
-    from hkoji.show.decks import DECKS
-
-    return _named(DECKS)
-
-
 def languages() -> Values:
     """The languages, each in its own words."""
     return list(LANGUAGES.items())
 
 
-def setting_names() -> Values:
+def setting_names() -> list[str]:
     """The user's settings."""
-    return _named((*settings.KEYS, "invites"))
+    return [*settings.KEYS, "invites"]
 
 
-def setting_values(ctx: typer.Context) -> Values:
+def setting_values(ctx: typer.Context) -> Sequence[str | tuple[str, str]]:
     """The values of the setting that the line names."""
-    values = {
+    values: dict[str, Callable[[], Sequence[str | tuple[str, str]]]] = {
         "lang": languages,
         "deck": decks,
         "always": one_of(*settings.ALWAYS),
@@ -167,32 +151,27 @@ def setting_values(ctx: typer.Context) -> Values:
     return values.get(ctx.params.get("key") or "", list)()
 
 
-def one_of(*values: str) -> Callable[[], Values]:
+def one_of(*values: str) -> Callable[[], list[str]]:
     """Returns the completion of a value that is one of a few words."""
-
-    return lambda: _named(values)
-
-
-def _named(names: Iterable[str]) -> Values:
-    return [(name, "") for name in names]
+    return lambda: list(values)
 
 
 # --- players and games ------------------------------------------------------------------------------------------------
 
 
-def players() -> Values:
+def players() -> list[str]:
     """The players that this home knows, without its own."""
     from hkoji.client import Home
     from hkoji.client.kept.files import read_json
 
     home = Home()
     pinned = (here.get("players", {}) for here in read_json(home.path / "pins.json").values())
-    return _named(sorted({name for names in pinned for name in names} - {_own_name(home)}))
+    return sorted({name for names in pinned for name in names} - {_own_name(home)})
 
 
-def eyes() -> Values:
+def eyes() -> list[str]:
     """The players and roles whose view a replay can show."""
-    return [*_named(("all", "host", "guest", "spectator")), *players()]
+    return ["all", "host", "guest", "spectator", *players()]
 
 
 def commands(ctx: typer.Context) -> Values:
@@ -208,14 +187,14 @@ def games(ctx: typer.Context, incomplete: str) -> Values:
     return _shortened(_kept(incomplete.lower(), _SUITABLE.get(ctx.info_name or "")), incomplete)
 
 
-def moves(ctx: typer.Context, incomplete: str) -> Values:
+def moves(ctx: typer.Context, incomplete: str) -> list[str]:
     """The legal moves in the game that the line names, as it is kept here."""
     from hkoji.client import Client
 
     with contextlib.suppress(HkojiError):
         client = Client()
         legal = client.stored(client.find(str(ctx.params["game"]), offline=True)).legal
-        return [(move, "") for move in legal if move.startswith(incomplete.upper())][:_MOST_MOVES]
+        return [move for move in legal if move.startswith(incomplete.upper())][:_MOST_MOVES]
     return []
 
 
