@@ -89,13 +89,13 @@ def new(
     With --invite and --mail, a friend who has only a mail program gets a letter, in the language of this command
     (--lang), and plays by answering it. The service holds the friend's key.
     """
-    from hkoji.cli.games.new import Invited, new, read_terms
+    from hkoji.cli.games.new import new, read_terms
     from hkoji.cli.games.rulesets import make_ruleset
 
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = make_ruleset(ruleset, given, option, edition)
     terms = read_terms(clock, rest, zone, expires, unrated=unrated, series=series)
-    new(made, Invited(invite, link, mail), terms)
+    new(made, invite, mail, terms, link=link)
 
 
 @commands.command(
@@ -203,10 +203,9 @@ def games(
 ) -> None:
     """List your games, or those open to join."""
     from hkoji.cli.games.history import games_of_series, games_with, verify_alone
-    from hkoji.cli.games.lists import OpenGames, games, joinable
+    from hkoji.cli.games.lists import games, joinable
 
-    wanted = OpenGames(ruleset, rated, clock)
-    if wanted != OpenGames() and not open_:
+    if not open_ and (ruleset, rated, clock) != (None, None, None):
         raise UsageError(
             tell("--ruleset, --rated, --unrated and --clock belong to --open"),
             hint=tell("as in `hkoji games --open --clock days`"),
@@ -218,7 +217,7 @@ def games(
         elif with_ is not None:
             games_with(with_, status=status, offline=offline)
     elif open_:
-        joinable(wanted, offline=offline)
+        joinable(ruleset, rated, clock, offline=offline)
     else:
         games(everybody=all_, status=status, offline=offline)
 

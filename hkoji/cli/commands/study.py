@@ -101,9 +101,9 @@ def replay(
     plain: Plain = False,
 ) -> None:
     """Step through a game, or print it in notation."""
-    from hkoji.cli.study import replay as study
+    from hkoji.cli.study.replay import show_replay
 
-    study.show_replay(source, study.ReplayOptions(at, eyes, step, svg, png, force))
+    show_replay(source, at, eyes, step, svg, png, force=force)
 
 
 @commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")

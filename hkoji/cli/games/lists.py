@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.games.game_words import clock_words, grades_cell, local_time, reserve_text, short_time, until_text
 from hkoji.cli.games.told import ask_or_keep, tell_news
@@ -56,29 +56,21 @@ CLOCKS: Final = ("none", "fast", "days", "slow")
 """The sorts of clocks by which open games are listed."""
 
 
-class OpenGames(NamedTuple):
-    """Which open games to list: by the name of the ruleset, whether they are rated, and the sort of clock."""
-
-    ruleset: str | None = None
-    rated: bool | None = None
-    clock: str | None = None
-
-
-def joinable(wanted: OpenGames, *, offline: bool = False) -> None:
-    """Lists everybody's games that the player can join."""
+def joinable(ruleset: str | None, rated: bool | None, clock: str | None, *, offline: bool) -> None:
+    """Lists everybody's games that the player can join, of a ruleset, rated or not, by the sort of clock."""
     from hkoji.rules.registry import RULESETS
 
     if offline:
         raise _not_kept()
-    for given, words in ((wanted.ruleset, tuple(RULESETS)), (wanted.clock, CLOCKS)):
+    for given, words in ((ruleset, tuple(RULESETS)), (clock, CLOCKS)):
         if given is not None and given not in words:
             raise UsageError(
                 tell("{word!r} is not one of: {words}", word=shorten(given), words=", ".join(words)),
                 hint=tell("see `hkoji games --help`"),
             )
-    found = client().joinable(**wanted._asdict())
+    found = client().joinable(ruleset=ruleset, rated=rated, clock=clock)
     none = tell("No game can be joined. Open one with: hkoji new")
-    empty = none if wanted == OpenGames() else tell("No such game can be joined.")
+    empty = none if (ruleset, rated, clock) == (None, None, None) else tell("No such game can be joined.")
 
     def text() -> str:
         # The columns say what each player would agree to.

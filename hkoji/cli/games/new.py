@@ -80,21 +80,12 @@ def read_clock_option(clock: str, rest: str | None, zone: str | None) -> TimeCon
     return parse_time_control(clock, rest or "", zone or UTC_ZONE)
 
 
-class Invited(NamedTuple):
-    """The players who may join a new game: the one of that name, or anyone who has the `link`, or anyone.
+def new(ruleset: Ruleset, invite: str | None, mail: str | None, terms: NewTerms, *, link: bool) -> None:
+    """Offers and opens a game for the player who is invited by name, for anyone who has the `link`, or for anyone.
 
     With `mail`, the address of a mailbox, its owner is asked to play by mail under that name, in the language in use.
     """
-
-    name: str | None = None
-    link: bool = False
-    mail: str | None = None
-
-
-def new(ruleset: Ruleset, invited: Invited, terms: NewTerms) -> None:
-    """Offers and opens a game."""
-    invite = invited.name
-    if invite is not None and invited.link:
+    if invite is not None and link:
         raise UsageError(
             tell("--invite and --link exclude each other: a link is for whoever has it"),
             hint=tell("no game was opened; give one of them"),
@@ -103,7 +94,7 @@ def new(ruleset: Ruleset, invited: Invited, terms: NewTerms) -> None:
         raise UsageError(name_fault(invite), hint=tell("nothing was sent"))
     if invite == client().identity.name:
         raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
-    player = _invited_player(invited, terms)
+    player = _invited_player(invite, mail, terms)
     if player is not None and player.held:
         out.say(held_line(player.invite.name))
     position = client().new(
@@ -112,25 +103,25 @@ def new(ruleset: Ruleset, invited: Invited, terms: NewTerms) -> None:
         terms.agreement,
         expires_in=terms.expires_in,
         series=terms.series,
-        by_link=invited.link,
+        by_link=link,
     )
     game, short = position.course.setup.game, position.short
-    agreement, link = position.course.setup.agreement, own_link(client(), game)
+    agreement, made = position.course.setup.agreement, own_link(client(), game)
     value = {
         **opened_json(position),
         "held": player is not None and player.held,
-        "link": link and link.text,
+        "link": made and made.text,
     }
 
     # The id alone on stdout: `GAME=$(hkoji new)`. By link, what a friend types instead: `LINK=$(hkoji new --link)`.
-    out.result(value, lambda: link.command if link else game, exact=True)
+    out.result(value, lambda: made.command if made else game, exact=True)
     if not out.json:
         say_terms(ruleset, agreement)
         joining, playing = f"hkoji join {short}", f"hkoji play {short}"
-        if link:
+        if made:
             out.say(tell("The game is open. Send the line above to one friend: the first person to use it joins."))
             out.say(tell("To see it again: {command}", command=f"hkoji show {short}"))
-        elif invited.mail is not None:
+        elif mail is not None:
             out.say(
                 tell(
                     "The game is open. {name} joins by answering a letter, which is in this language: {language}.",
@@ -147,11 +138,11 @@ def new(ruleset: Ruleset, invited: Invited, terms: NewTerms) -> None:
         out.say(tell("Then play it: {command}", command=playing))
 
 
-def _invited_player(invited: Invited, terms: NewTerms) -> InvitedPlayer | None:
+def _invited_player(name: str | None, mail: str | None, terms: NewTerms) -> InvitedPlayer | None:
     """Returns whom a new game invites. Raises `UsageError`, and what `invite_by_mail` and `invite_by_name` raise."""
-    if invited.mail is None:
-        return None if invited.name is None else invite_by_name(client().service(), invited.name)
-    if invited.name is None:
+    if mail is None:
+        return None if name is None else invite_by_name(client().service(), name)
+    if name is None:
         raise UsageError(
             tell("--mail needs the name under which the other player will play"),
             hint=tell("no game was opened; add --invite NAME"),
@@ -159,7 +150,7 @@ def _invited_player(invited: Invited, terms: NewTerms) -> InvitedPlayer | None:
     agreement = terms.agreement
     if terms.expires_in is not None:
         agreement = agreement._replace(expires=add_seconds(client().service().told_now(), terms.expires_in))
-    return invite_by_mail(client().service(), client().home, invited.name, invited.mail, current(), agreement)
+    return invite_by_mail(client().service(), client().home, name, mail, current(), agreement)
 
 
 def opened_json(position: Position) -> dict[str, Any]:  # Any: JSON

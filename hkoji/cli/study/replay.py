@@ -8,7 +8,7 @@ what the chosen eyes saw is ever drawn.
 from __future__ import annotations
 
 import sys
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hkoji.cli.boards import draw
 from hkoji.cli.input import is_file, read_input
@@ -194,40 +194,31 @@ def _show_place(place: ReplayWalk) -> None:
     sys.stdout.write(f"{title}\n\n{draw(place.position, style)}{fold(more, style.width)}\n")
 
 
-class ReplayOptions(NamedTuple):
-    """The options: the entry to show, whose eyes, and whether to go step by step (None: at a terminal).
+def show_replay(
+    source: str, at: int | None, eyes: str, step: bool | None, svg: str | None, png: str | None, *, force: bool
+) -> None:
+    """Shows a game as the chosen eyes saw it, as it was after an entry, or the whole.
 
-    `svg` and `png` are files to draw the position into, `-` for standard output; `force` replaces files.
+    With `step` it goes step by step; None is for a terminal. `svg` and `png` are files to draw the position into, `-`
+    for standard output; `force` replaces files.
     """
-
-    at: int | None = None
-    eyes: str = "all"
-    step: bool | None = None
-    svg: str | None = None
-    png: str | None = None
-    force: bool = False
-
-
-def show_replay(source: str, wish: ReplayOptions) -> None:
-    """Shows a game as the chosen eyes saw it."""
     known = _read(source)
     if not known.steps:
         raise known.stop or MalformedError(tell("log"), tell("it is empty"))
     last = known.steps[-1].entry.seq
-    if wish.at is not None and not 0 <= wish.at <= last:
+    if at is not None and not 0 <= at <= last:
         raise UsageError(
-            tell("there is no entry {entry}", entry=wish.at),
+            tell("there is no entry {entry}", entry=at),
             hint=tell("the log has entries 0 to {last}", last=last),
         )
-    eyes = parse_eyes(wish.eyes, known.steps[-1].course.setup.names)
-    seen = see(known, eyes)
-    if wish.svg is not None or wish.png is not None:
-        _draw(seen, eyes, wish)
+    seer = parse_eyes(eyes, known.steps[-1].course.setup.names)
+    seen = see(known, seer)
+    if svg is not None or png is not None:
+        _draw(seen, seer, at, svg, png, force=force)
         return
     for_people = not out.json and not out.keep
-    step = wish.step
     if step is None:
-        step = for_people and wish.at is None and source != "-" and sys.stdin.isatty() and sys.stdout.isatty()
+        step = for_people and at is None and source != "-" and sys.stdin.isatty() and sys.stdout.isatty()
     if step and for_people:
         if source == "-":
             raise UsageError(
@@ -235,9 +226,9 @@ def show_replay(source: str, wish: ReplayOptions) -> None:
                 hint=tell("give a file, or --notation"),
             )
 
-        walk(ReplayWalk(known, eyes, wish.at), force=wish.force)
+        walk(ReplayWalk(known, seer, at), force=force)
         return
-    _show(seen, eyes, wish.at, steps=bool(step))
+    _show(seen, seer, at, steps=bool(step))
 
 
 def _read(source: str) -> Replay:
@@ -255,24 +246,24 @@ def _read(source: str) -> Replay:
         return held.current().replay
 
 
-def _draw(seen: Replay, eyes: Eyes, wish: ReplayOptions) -> None:
+def _draw(seen: Replay, eyes: Eyes, at: int | None, svg: str | None, png: str | None, *, force: bool) -> None:
     from hkoji.cli.study import drawing
 
-    asked = ((wish.svg, False), (wish.png, True))
-    targets = [(file, png) for file, png in asked if file is not None]
-    files = [file for file, _png in targets]
+    asked = ((svg, False), (png, True))
+    targets = [(file, as_png) for file, as_png in asked if file is not None]
+    files = [file for file, _as_png in targets]
     if files == ["-", "-"] or ("-" in files and (out.json or out.keep)):
         raise UsageError(
             tell("standard output holds one result"), hint=tell("draw into a file with --svg FILE or --png FILE")
         )
     found = stops(seen)
-    last = seen.steps[-1].entry.seq if wish.at is None else wish.at
+    last = seen.steps[-1].entry.seq if at is None else at
     shown = Replay(seen.steps[: last + 1])
     number = found[at_entry(found, last) or 0].decision
     position = studied_position(shown, eyes.seat)
-    svg = drawing.draw(position, place_title(position, number, found[-1].decision, eyes))
-    for file, png in targets:
-        drawing.write(svg, file, png=png, force=wish.force)
+    drawn = drawing.draw(position, place_title(position, number, found[-1].decision, eyes))
+    for file, as_png in targets:
+        drawing.write(drawn, file, png=as_png, force=force)
     if "-" not in files:
         value = {"game": position.course.setup.game, "at": last, "eyes": eyes.word, "drawn": files}
         out.result(value, lambda: "\n".join(map(printable, files)))
