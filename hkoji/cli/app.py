@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -24,11 +25,22 @@ from hkoji.messages.text import Text, tell
 NAME: Final = "hkoji"
 
 
+_GROUPS: Final = (
+    (tell("Play"), ("play",)),
+    (tell("Your games"), ("games", "one_game")),
+    (tell("Identity and settings"), ("identity",)),
+    (tell("Check and study"), ("study",)),
+    (tell("Host a service"), ("host",)),
+)
+"""The titles of the groups in the help, each with the modules that declare its commands."""
+
+
 @cache
-def _group(title: Text, *parts: typer.Typer) -> typer.Typer:
+def _group(title: Text, modules: tuple[str, ...]) -> typer.Typer:
     """Returns one group of the commands that several modules declare, in their order, with its title in the help."""
     made = typer.Typer()
-    for part in parts:
+    for module in modules:
+        part = import_module(f"hkoji.cli.commands.{module}").commands
         made.registered_commands += part.registered_commands
         made.registered_groups += part.registered_groups
     for command in made.registered_commands:
@@ -40,21 +52,7 @@ def _group(title: Text, *parts: typer.Typer) -> typer.Typer:
 
 def groups() -> Iterator[tuple[Text, typer.Typer]]:
     """Yields the groups of commands, each with its title in the help. A module is loaded when its group comes."""
-    from hkoji.cli.commands import play
-
-    yield (title := tell("Play")), _group(title, play.commands)
-    from hkoji.cli.commands import games, one_game
-
-    yield (title := tell("Your games")), _group(title, games.commands, one_game.commands)
-    from hkoji.cli.commands import identity
-
-    yield (title := tell("Identity and settings")), _group(title, identity.commands)
-    from hkoji.cli.commands import study
-
-    yield (title := tell("Check and study")), _group(title, study.commands)
-    from hkoji.cli.commands import host
-
-    yield (title := tell("Host a service")), _group(title, host.commands)
+    return ((title, _group(title, modules)) for title, modules in _GROUPS)
 
 
 class GroupedCommands(TyperGroup):
