@@ -246,25 +246,25 @@ def _take(ledger: SeenLogs, seen: SeenMails, summary: ArchiveSummary, found: Log
     """Counts a result and prints it: every one for programs, only problems and running games for people."""
     if isinstance(found, UnreadableLog):
         summary.unreadable += 1
-        value = {"file": found.file, "line": found.line or None, "ok": False, "read": False, "reason": found.reason}
+        value = {**found._asdict(), "line": found.line or None, "ok": False, "read": False}
         _tell(
             value, lambda: _("{file}: {reason}", file=LogPlace(found.file, found.line), reason=translate(found.reason))
         )
         return
     if isinstance(found, RepeatedLog):
         summary.repeated += 1
-        _tell({**_place(found.place), "repeats": _place(found.earlier)}, None)
+        _tell({**found.place._asdict(), "repeats": found.earlier._asdict()}, None)
         return
     earlier, contradictions = ledger.add(found.claims, found.place) if found.claims else (None, [])
     contradictions += seen.add(found.opened, found.audit.game or "", found.place)
     result = found.audit
     if earlier and result.ok:
         summary.repeated += 1
-        _tell({**_place(found.place), "game": result.game, "repeats": _place(earlier)}, None)
+        _tell({**found.place._asdict(), "game": result.game, "repeats": earlier._asdict()}, None)
     else:
         summary.add(result)
         told = None if result.ok and result.finished else partial(_remark, found)
-        _tell({**_place(found.place), **audit_json(result, found.mails)}, told)
+        _tell({**found.place._asdict(), **audit_json(result, found.mails)}, told)
     for each in contradictions:
         summary.contradictions += 1
         _tell(_contradiction_json(each), partial(_contradiction, each))
@@ -280,10 +280,6 @@ def _tell(value: Mapping[str, Any], text: Callable[[], str] | None) -> None:  # 
     else:
         return
     sys.stdout.flush()
-
-
-def _place(place: LogPlace) -> dict[str, Any]:  # Any: JSON
-    return {"file": place.file, "line": place.line}
 
 
 def _remark(found: AuditedLog) -> str:
@@ -315,7 +311,7 @@ def _contradiction_json(each: FoundContradiction) -> dict[str, Any]:  # Any: JSO
         "signer": contradiction.signer,
         "signers": [] if contradiction.party is None else [signer_json(contradiction.party)],
         "reason": contradiction.reason,
-        "logs": [_place(each.earlier), _place(each.later)],
+        "logs": [each.earlier._asdict(), each.later._asdict()],
         "ok": False,
     }
 

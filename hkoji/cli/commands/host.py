@@ -13,7 +13,7 @@ import typer
 
 from hkoji.cli import completion
 from hkoji.cli.commands.arguments import Data, Database, Json
-from hkoji.cli.commands.host_mail import mail
+from hkoji.cli.commands.host_mail import Config, mail
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import out
 from hkoji.cli.service import service_function
@@ -88,9 +88,7 @@ def serve(
         str | None,
         typer.Option("--log-format", help="json or text [json].", autocompletion=completion.one_of("json", "text")),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="A settings file (TOML). Options given here override it.")
-    ] = None,
+    config: Config = None,
 ) -> None:
     """Run a service, on SQLite or PostgreSQL.
 

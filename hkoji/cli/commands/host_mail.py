@@ -57,23 +57,18 @@ def add(
     The name is reserved for 30 days. Works for every kind of registration.
     """
     made = _mailboxes().add(data, name, address, current(), database=database, config=config)
-    out.result(
-        made,
-        lambda: (
-            _(
-                "A letter to {address} waits for the mail process. "
-                "Somebody who answers it with the word accept plays as {name}.",
-                address=made["address"],
-                name=name,
-            )
-            if made["letter"]
-            else _(
-                "{address} was invited as {name} before, and has not answered yet. No other letter goes out.",
-                address=made["address"],
-                name=name,
-            )
-        ),
+    sent = tell(
+        "A letter to {address} waits for the mail process. "
+        "Somebody who answers it with the word accept plays as {name}.",
+        address=made["address"],
+        name=name,
     )
+    waits = tell(
+        "{address} was invited as {name} before, and has not answered yet. No other letter goes out.",
+        address=made["address"],
+        name=name,
+    )
+    out.result(made, lambda: translate(sent if made["letter"] else waits))
 
 
 @mail.command(epilog="Example: hkoji admin mail move bob bob@example.net --config /etc/hkoji/service.toml")
@@ -91,24 +86,19 @@ def move(
     address only, whatever the provider signs, since the log names the old one there.
     """
     asked = _mailboxes().move(data, name, address, database=database, config=config)
-    out.result(
-        asked,
-        lambda: (
-            _(
-                "A letter to {address} waits for the mail process. "
-                "Once it is answered with the word yes, letters to {name} go there.",
-                address=address,
-                name=name,
-            )
-            if asked["letter"]
-            else _(
-                "{address} was asked before whether it is to be the mailbox of {name}, and has not answered yet. "
-                "No other letter goes out.",
-                address=address,
-                name=name,
-            )
-        ),
+    sent = tell(
+        "A letter to {address} waits for the mail process. "
+        "Once it is answered with the word yes, letters to {name} go there.",
+        address=address,
+        name=name,
     )
+    waits = tell(
+        "{address} was asked before whether it is to be the mailbox of {name}, and has not answered yet. "
+        "No other letter goes out.",
+        address=address,
+        name=name,
+    )
+    out.result(asked, lambda: translate(sent if asked["letter"] else waits))
 
 
 @mail.command(epilog="Example: hkoji admin mail show bob --data /var/lib/hkoji")

@@ -30,10 +30,6 @@ class Tally(NamedTuple):
     lost: int = 0
     drawn: int = 0
 
-    def to_json(self) -> dict[str, int]:
-        """Returns the counts for programs. docs/json.md."""
-        return {"won": self.won, "lost": self.lost, "drawn": self.drawn}
-
     def text(self) -> Text:
         """Returns the counts in words."""
         return tell("{won} won, {lost} lost, {drawn} shared", won=self.won, lost=self.lost, drawn=self.drawn)
@@ -78,7 +74,7 @@ def games_with(name: str, *, status: str | None, offline: bool) -> None:
         me = client().identity.name
         # The score is of all games, whichever are listed.
         every, rated = tally(every_game, me), tally([each for each in every_game if each["agreement"]["rated"]], me)
-        value = {"with": name, "games": games, "score": {**every.to_json(), "rated": rated.to_json()}}
+        value = {"with": name, "games": games, "score": {**every._asdict(), "rated": rated._asdict()}}
 
         def text() -> str:
             if not every_game:

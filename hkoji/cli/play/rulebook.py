@@ -98,16 +98,7 @@ def show_deck() -> None:
     value = {
         "deck": deck.name,
         "cards": sum(len(card.ranks) for card in cards),
-        "pick": [
-            {
-                "use": card.use,
-                "suit": card.suit,
-                "ranks": list(card.ranks),
-                "stands_for": card.stands_for,
-                "owner": card.owner or None,
-            }
-            for card in cards
-        ],
+        "pick": [{**card._asdict(), "owner": card.owner or None} for card in cards],
     }
     out.result(value, lambda: "\n".join(_plain(cards) if out.plain else _table(cards, value["cards"])))
 

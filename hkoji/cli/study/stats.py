@@ -127,10 +127,7 @@ def show_stats(sources: list[str], jobs: int, plot: str | None, *, force: bool) 
         **tally.to_json(),
         "unreadable": problems.unreadable,
         "broken": problems.broken,
-        "problems": [
-            {"file": each.file, "line": each.line or None, "read": each.read, "reason": each.reason}
-            for each in problems.named
-        ],
+        "problems": [{**each._asdict(), "line": each.line or None} for each in problems.named],
         "verified": False,
     }
     out.result(value, lambda: "\n".join(_text(tally, problems, out.style)))
