@@ -58,8 +58,9 @@ class Dialogue:
 
     def _wipe(self) -> None:
         """Removes a remark from the screen, if there is one."""
-        width, self._remark = len(terminal.shown(self._remark)), ""
-        terminal.wipe(width)
+        width, self._remark = len(terminal.screen().shown(self._remark)), ""
+        if width:
+            terminal.screen().wipe(width)
 
     def ask(self, prompt: str) -> str | None:
         """Asks for a line and returns it, stripped; None at the end of the input."""

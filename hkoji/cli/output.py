@@ -115,7 +115,7 @@ class CommandOutput:
     @property
     def style(self) -> TextStyle:
         """The style of results for people."""
-        return TextStyle(colour=terminal.colours(), plain=self.plain, width=terminal.width())
+        return TextStyle(colour=terminal.screen().colours, plain=self.plain, width=terminal.width())
 
     def result(
         self, value: Result | Callable[[], Result], text: Callable[[], str], *, paged: bool = False, exact: bool = False

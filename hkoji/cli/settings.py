@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from hkoji.cli import language
-from hkoji.cli.terminal import can_show
+from hkoji.cli.terminal import screen
 from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import shorten, tell
 
@@ -198,7 +198,8 @@ def deck_for(ruleset: str, *, symbols: bool = False) -> Deck:
 
     deck = _ChosenDeck.deck or STANDARD
     if deck.fits(ruleset):
-        return deck if symbols or can_show(deck.write(ascii_uppercase)) else SpelledDeck(deck, language.speaking())
+        shown = symbols or screen().can_show(deck.write(ascii_uppercase))
+        return deck if shown else SpelledDeck(deck, language.speaking())
     if _ChosenDeck.asked:
         raise UsageError(
             tell("{game} cannot be played with the deck {deck!r}", game=ruleset, deck=deck.name),

@@ -31,6 +31,18 @@ class ReaderGoneError(Exception):
     """The reader of standard output has closed the pipe, as `head` does."""
 
 
+def _charset(stream: TextIO | None, *, terminal: bool) -> str:
+    """Returns the encoding of what `stream` can show.
+
+    Python writes UTF-8 in the C locale, because a machine without settings often has a terminal with UTF-8. A user who
+    sets `LC_ALL=C` for a terminal asks for ASCII.
+    """
+    encoding = getattr(stream, "encoding", None) or _UTF8
+    if terminal and os.environ.get("LC_ALL") in ("C", "POSIX") and "PYTHONIOENCODING" not in os.environ:
+        encoding = "ascii"
+    return _UTF8 if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+
+
 class Screen(io.TextIOBase):
     """Standard output, or with `remarks` standard error, over `stream`; None stands for one that was closed."""
 
@@ -168,27 +180,12 @@ def beneath(stream: TextIO) -> Any:  # Any: the stream that Python has opened
     return stream._stream if isinstance(stream, Screen) else stream
 
 
-def wipe(width: int) -> None:
-    """Removes so many characters at the beginning of the current line of standard output."""
-    if width and isinstance(sys.stdout, Screen):
-        sys.stdout.wipe(width)
+_NO_TERMINAL: Final = Screen(None)
 
 
-def write_bytes(data: bytes) -> None:
-    """Writes bytes to standard output, which is no terminal. Raises like `Screen.write`."""
-    screen = sys.stdout
-    assert isinstance(screen, Screen)
-    screen.write_bytes(data)
-
-
-def colours() -> bool:
-    """Returns whether standard output shows colours."""
-    return isinstance(sys.stdout, Screen) and sys.stdout.colours
-
-
-def can_show(text: str) -> bool:
-    """Returns whether standard output has all signs of a text."""
-    return not isinstance(sys.stdout, Screen) or sys.stdout.can_show(text)
+def screen() -> Screen:
+    """Returns the screen of standard output; where something else takes the output, one that can show everything."""
+    return sys.stdout if isinstance(sys.stdout, Screen) else _NO_TERMINAL
 
 
 def fold(text: str, columns: int | None) -> str:
@@ -238,17 +235,12 @@ def width() -> int | None:
         return None
 
 
-def shown(text: str) -> str:
-    """Returns a text as standard output shows it."""
-    return sys.stdout.shown(text) if isinstance(sys.stdout, Screen) else text
-
-
 def page(text: str) -> None:
     """Shows a text in a pager. `less` says how to leave it, unless the user has settings for it."""
     import pydoc
 
-    os.environ.setdefault("LESS", f"-Ps{shown(_('space goes on, q goes back'))}$")
-    pydoc.pager(shown(text))
+    os.environ.setdefault("LESS", f"-Ps{screen().shown(_('space goes on, q goes back'))}$")
+    pydoc.pager(screen().shown(text))
 
 
 def read_line(prompt: str) -> str:
@@ -256,23 +248,11 @@ def read_line(prompt: str) -> str:
     # input() offers line editing once readline is loaded; some builds of Python have none.
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401
-    return input(shown(printable(prompt)))
+    return input(screen().shown(printable(prompt)))
 
 
 def read_secret(prompt: str) -> str:
     """Asks for a line that is not shown. Raises `EOFError`."""
     from getpass import getpass
 
-    return getpass(shown(printable(prompt)))
-
-
-def _charset(stream: TextIO | None, *, terminal: bool) -> str:
-    """Returns the encoding of what `stream` can show.
-
-    Python writes UTF-8 in the C locale, because a machine without settings often has a terminal with UTF-8. A user who
-    sets `LC_ALL=C` for a terminal asks for ASCII.
-    """
-    encoding = getattr(stream, "encoding", None) or _UTF8
-    if terminal and os.environ.get("LC_ALL") in ("C", "POSIX") and "PYTHONIOENCODING" not in os.environ:
-        encoding = "ascii"
-    return _UTF8 if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    return getpass(screen().shown(printable(prompt)))

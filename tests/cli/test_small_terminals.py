@@ -266,7 +266,7 @@ def test_suits_are_spelled_out_where_the_terminal_lacks_them(monkeypatch: pytest
         assert f"Face down for you: secret {move[2:]}." in " ".join(said.split())
         assert said.isascii()
         at.type("q")
-    monkeypatch.setattr("hkoji.cli.settings.can_show", lambda text: text.isascii())
+    monkeypatch.setattr("hkoji.cli.terminal.Screen.can_show", lambda _screen, text: text.isascii())
     settings.apply({"deck": "everdeck"})
     try:
         deck = settings.deck_for("hanamikoji")

@@ -48,7 +48,7 @@ def write(svg: str, file: str, *, png: bool, force: bool) -> None:
         return
     if png and sys.stdout.isatty():
         raise UsageError(tell("a PNG cannot be shown at a terminal"), hint=tell("give a file, or pipe it on"))
-    terminal.write_bytes(data)
+    terminal.screen().write_bytes(data)
 
 
 def _png(svg: str) -> bytes:
