@@ -12,7 +12,7 @@ import pytest
 
 from hkoji import errors
 from hkoji.cli.output import Exit, exit_code
-from hkoji.cli.study import drawing
+from hkoji.cli.study import replay
 from hkoji.client.kept.game import Vault
 from hkoji.errors import HkojiError
 from tests.support.memory_service import URL, LocalPlayer, MemoryService
@@ -272,7 +272,7 @@ def test_the_example_of_a_batch_can_be_copied(alice: Shell) -> None:
 def test_only_with_force_a_result_replaces_a_file(
     alice: Shell, bob: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawing, "_png", str.encode)  # it draws as long as all else takes here
+    monkeypatch.setattr(replay, "_png", str.encode)  # it draws as long as all else takes here
     game = begin(alice, bob)
     log = tmp_path / "game.jsonl"
     log.write_text(alice("log", game).out)

@@ -8,14 +8,16 @@ what the chosen eyes saw is ever drawn.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 from hkoji.cli.boards import draw
 from hkoji.cli.input import is_file, read_input
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import client, out
+from hkoji.cli.settings import deck_for
 from hkoji.cli.step_text import place_title, stop_text
-from hkoji.cli.terminal import fold
+from hkoji.cli.terminal import fold, screen
 from hkoji.errors import HkojiError, MalformedError, UsageError
 from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay, replay
@@ -23,6 +25,8 @@ from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import printable, shorten, tell
 from hkoji.rules.events import DECISIONS, Event
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
+from hkoji.show.board import Look
+from hkoji.show.games import board, draw_position
 from hkoji.study.stops import EVERY, Eyes, Stop, at_decision, at_entry, at_round, parse_eyes, see, stops
 
 HELP: Final = tell(
@@ -34,6 +38,8 @@ HELP: Final = tell(
   s FILE     draw it: FILE.svg or FILE.png
   ?          this help          q        leave"""
 )
+_ZOOM: Final = 2.0
+"""Pixels of a PNG for each one of the drawing."""
 _PROMPT: Final = tell("Enter next, p back, r round, e eyes, ? help, q leave > ")
 
 
@@ -130,10 +136,7 @@ class ReplayWalk:
 
     def drawing(self) -> str:
         """Returns the position as SVG text."""
-        from hkoji.cli.study import drawing
-
-        title = place_title(self.position, self.stop.decision, self.found[-1].decision, self.eyes)
-        return drawing.draw(self.position, title)
+        return _drawn(self.position, self.stop.decision, self.found[-1].decision, self.eyes)
 
     def _whose(self) -> str:
         if self.eyes.seat is None:
@@ -180,9 +183,12 @@ def walk(place: ReplayWalk, *, force: bool = False) -> None:
 
 
 def _save(place: ReplayWalk, file: str, *, force: bool) -> None:
-    from hkoji.cli.study import drawing
-
-    drawing.write(place.drawing(), file, png=drawing.is_png(file), force=force)
+    ending = Path(file).suffix.lower()
+    if ending not in (".svg", ".png"):
+        raise UsageError(
+            tell("{file} is neither an SVG nor a PNG file", file=file), hint=tell("the name must end in .svg or .png")
+        )
+    _write(place.drawing(), file, png=ending == ".png", force=force)
     sys.stderr.write(_("drawn in {file}", file=file) + "\n")
 
 
@@ -247,8 +253,6 @@ def _read(source: str) -> Replay:
 
 
 def _draw(seen: Replay, eyes: Eyes, at: int | None, svg: str | None, png: str | None, *, force: bool) -> None:
-    from hkoji.cli.study import drawing
-
     asked = ((svg, False), (png, True))
     targets = [(file, as_png) for file, as_png in asked if file is not None]
     files = [file for file, _as_png in targets]
@@ -261,12 +265,47 @@ def _draw(seen: Replay, eyes: Eyes, at: int | None, svg: str | None, png: str | 
     shown = Replay(seen.steps[: last + 1])
     number = found[at_entry(found, last) or 0].decision
     position = studied_position(shown, eyes.seat)
-    drawn = drawing.draw(position, place_title(position, number, found[-1].decision, eyes))
+    drawn = _drawn(position, number, found[-1].decision, eyes)
     for file, as_png in targets:
-        drawing.write(drawn, file, png=as_png, force=force)
+        _write(drawn, file, png=as_png, force=force)
     if "-" not in files:
         value = {"game": position.course.setup.game, "at": last, "eyes": eyes.word, "drawn": files}
         out.result(value, lambda: "\n".join(map(printable, files)))
+
+
+def _drawn(position: Position, decision: int, decisions: int, eyes: Eyes) -> str:
+    """Returns a position as SVG text."""
+    deck = deck_for(position.course.setup.ruleset.name, symbols=True)
+    return draw_position(board(position, Look(translate, deck)).scene(place_title(position, decision, decisions, eyes)))
+
+
+def _write(svg: str, file: str, *, png: bool, force: bool) -> None:
+    """Writes a drawing into a file, `-` for standard output.
+
+    Raises `UsageError` if a PNG cannot be made or shown here, and what `write_result` raises.
+    """
+    data = _png(svg) if png else svg.encode()
+    if file != "-":
+        from hkoji.cli.files import write_result
+
+        write_result(file, data, force=force)
+        return
+    if png and sys.stdout.isatty():
+        raise UsageError(tell("a PNG cannot be shown at a terminal"), hint=tell("give a file, or pipe it on"))
+    screen().write_bytes(data)
+
+
+def _png(svg: str) -> bytes:
+    try:
+        import resvg_py
+    except ImportError as error:
+        from hkoji.extras import install_command
+
+        raise UsageError(
+            tell("the PNG renderer is not installed"),
+            hint=tell("install it with: {command}, or draw an SVG", command=install_command("png")),
+        ) from error
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_ZOOM))
 
 
 def _show(seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:
@@ -299,12 +338,10 @@ def _show(seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:
         value["steps"] = [_stop_json(stop) for stop in found]
 
     def text() -> str:
-        from hkoji.cli.boards import draw
-
-        board = draw(studied_position(shown, eyes.seat), out.style)
+        drawn = draw(studied_position(shown, eyes.seat), out.style)
         after = _("After entry {entry}:", entry=shown.steps[-1].entry.seq)
         stop = _("The log stops there: {reason}", reason=seen.stop) if seen.stop and at is None else ""
-        return f"{transcript}\n{after}\n\n{board}" + (f"\n{stop}\n" if stop else "")
+        return f"{transcript}\n{after}\n\n{drawn}" + (f"\n{stop}\n" if stop else "")
 
     out.result(value, text)
 
