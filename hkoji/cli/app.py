@@ -227,7 +227,7 @@ def _plain(parameter: Any, value: Any) -> Any:  # Any: as above
     declared = parameter.type_descriptor.annotation
     if declared is str and isinstance(value, str):
         return value
-    if declared is Path and isinstance(value, str) and "\0" not in value and _any_path(parameter):
+    if declared is Path and isinstance(value, str) and "\0" not in value:
         return Path(value) if os.access(value, os.R_OK) or not os.path.lexists(value) else _UNKNOWN
     if declared == list[str] and value and isinstance(value, list | tuple):
         return list(value)
@@ -236,10 +236,3 @@ def _plain(parameter: Any, value: Any) -> Any:  # Any: as above
         if (least is None or least <= number) and (most is None or number <= most):
             return number
     return _UNKNOWN
-
-
-def _any_path(parameter: Any) -> bool:  # Any: as above
-    """Whether a parameter takes the path of anything that can be read, and of what is missing."""
-    info = parameter.type_descriptor.parameter_info
-    special = info.exists, info.writable, info.resolve_path, info.allow_dash, info.path_type, info.parser
-    return info.file_okay and info.dir_okay and not any(special)

@@ -107,12 +107,7 @@ def new(ruleset: Ruleset, invite: str | None, mail: str | None, terms: NewTerms,
     )
     game, short = position.course.setup.game, position.short
     agreement, made = position.course.setup.agreement, own_link(client(), game)
-    value = {
-        **opened_json(position),
-        "held": player is not None and player.held,
-        "link": made and made.text,
-    }
-
+    value = {**opened_json(position), "held": player is not None and player.held, "link": made and made.text}
     # The id alone on stdout: `GAME=$(hkoji new)`. By link, what a friend types instead: `LINK=$(hkoji new --link)`.
     out.result(value, lambda: made.command if made else game, exact=True)
     if not out.json:

@@ -39,19 +39,14 @@ def read_games(sources: Iterable[str], jobs: int = 1) -> Iterator[GameOrProblem]
     files = log_files(sources)
     if jobs == 1:
         for file in files:
-            yield from read_file(file)
+            yield from read_logs(read_all((file,)))
         return
     groups = iter(lambda: tuple(islice(files, _CHUNK)), ())
     yield from map_in_processes(groups, _read_files, jobs, here=lambda group: "-" in group)
 
 
 def _read_files(files: Iterable[str]) -> list[GameOrProblem]:
-    return [found for file in files for found in read_file(file)]
-
-
-def read_file(file: str) -> Iterator[GameOrProblem]:
-    """Yields the games of one file, which may hold several logs one after the other."""
-    return read_logs(read_all((file,)))
+    return [found for file in files for found in read_logs(read_all((file,)))]
 
 
 def read_logs(logs: Iterable[LogBytes | UnreadableLog]) -> Iterator[GameOrProblem]:
