@@ -233,19 +233,16 @@ def annul_lines(found: GameTime, position: Position) -> list[str]:
     lines = []
     # A command has a line of its own, so that a narrow board does not break it.
     for name in found.annul:
-        if seat is None:
-            lines.append(_("{name} has asked to call the game off.", name=name))
-        elif name == names[seat]:
+        if seat is not None and name == names[seat]:
             other = names[1 - seat]
             lines += [
                 _("You have asked to call the game off. {name} can agree until the next move.", name=other),
                 _("To take it back: {command}", command=f"hkoji annul {game} --withdraw"),
             ]
-        else:
-            lines += [
-                _("{name} has asked to call the game off.", name=name),
-                _("To agree, before the next move: {command}", command=f"hkoji annul {game}"),
-            ]
+            continue
+        lines.append(_("{name} has asked to call the game off.", name=name))
+        if seat is not None:
+            lines.append(_("To agree, before the next move: {command}", command=f"hkoji annul {game}"))
     return lines
 
 

@@ -5,9 +5,9 @@ A plan stays on this machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hkoji.cli.games.game_words import local_time
 from hkoji.cli.input import confirm, read_input
@@ -27,8 +27,6 @@ from hkoji.client.plans import (
     plan_ended,
     planned_games,
 )
-from hkoji.client.talk_messages import UnreadMessage
-from hkoji.client.watching import WatchedEntry
 from hkoji.errors import HkojiError, IllegalError, PlanTextError, UsageError
 from hkoji.game.course import Stage
 from hkoji.messages.text import tell
@@ -105,7 +103,8 @@ def _make(game: str, file: str, tried: str | None, *, yes: bool) -> None:
         files = PlanFiles(held.vault.folder)
         files.write(armed)
         shown = shown._replace(position=position, standing=standing, due=_due_of(files, position))
-    out.result(lambda: plan_json(shown), lambda: f"{_text(shown)}\n{_how_to_run()}")
+    how = _("It plays only while hkoji watch --all --plans runs here, or when hkoji plans run is called.")
+    out.result(lambda: plan_json(shown), lambda: f"{_text(shown)}\n{how}")
 
 
 def _decode(data: bytes) -> str:
@@ -302,13 +301,6 @@ def _text(shown: ShownPlan) -> str:
     return "\n".join(lines)
 
 
-def _how_to_run() -> str:
-    return _("It plays only while hkoji watch --all --plans runs here, or when hkoji plans run is called.")
-
-
-_Happened: TypeAlias = WatchedEntry | UnreadMessage
-
-
 def read_delay(text: str | None) -> Delay:
     """Returns the delay that the command line gives, or the usual one. Raises `UsageError`."""
     return USUAL_DELAY if text is None else parse_delay(text)
@@ -328,15 +320,15 @@ def run_plans(delay: Delay) -> int:
 
 
 @contextmanager
-def plans_beside(*, plans: bool, delay: str | None) -> Iterator[Callable[[Iterable[_Happened]], Iterable[_Happened]]]:
-    """Runs plans during the block if `plans`. Gives a function that passes watched entries on, and shows them to plans.
+def plans_beside(*, plans: bool, delay: str | None) -> Iterator[Callable[[str], None]]:
+    """Runs plans during the block if `plans`. Gives a function to call with the id of a game that has a new entry.
 
     Raises `UsageError` for a delay without plans.
     """
     if not plans:
         if delay is not None:
             raise UsageError(tell("--delay is for plans"), hint=tell("as in `hkoji watch --all --plans --delay 0`"))
-        yield lambda happened: happened
+        yield lambda _game: None
         return
     other = client().another()
     runner = PlanRunner(other, only=plays_only_move(), delay=read_delay(delay))
@@ -349,14 +341,7 @@ def plans_beside(*, plans: bool, delay: str | None) -> Iterator[Callable[[Iterab
 
     try:
         with PlanThread(other, runner, told) as thread:
-
-            def passed_on(happened: Iterable[_Happened]) -> Iterator[_Happened]:
-                for each in happened:
-                    if isinstance(each, WatchedEntry):
-                        thread.notice(each.position.game)
-                    yield each
-
-            yield passed_on
+            yield thread.notice
     finally:
         other.close()
 

@@ -230,16 +230,19 @@ def watch(
         happened: Generator[WatchedEntry | UnreadMessage, None, None] = watching.watch_all(client())
     else:
         happened = watching.watch_game(client(), client().find(game), after)
-    with plan.plans_beside(plans=plans, delay=delay) as passed_on, closing(happened):
-        _tell(passed_on(happened), commands)
+    with plan.plans_beside(plans=plans, delay=delay) as notice, closing(happened):
+        _tell(happened, commands, notice)
 
 
-def _tell(happened: Iterable[WatchedEntry | UnreadMessage], commands: WatchCommands) -> None:
+def _tell(
+    happened: Iterable[WatchedEntry | UnreadMessage], commands: WatchCommands, notice: Callable[[str], None]
+) -> None:
     for each in happened:
         if isinstance(each, UnreadMessage):
             _tell_message(each, commands)
             continue
         position = each.position
+        notice(position.game)
         time = client().kept_game(position.game).time if each.seq == position.course.seq else None
         if out.json:
             out.line(happened_json(each, time))
