@@ -85,7 +85,7 @@ def test_a_program_that_is_ended_leaves_no_command_behind(tmp_path: Path) -> Non
     script = (
         "from hkoji.cli.games.watch import run_command\n"
         f"run_command(['sh', '-c', 'sleep 600 & echo $! > {pids}.new; mv {pids}.new {pids}; wait'],"
-        " {'game': 'a', 'kind': 'move', 'seq': 1}, print)\n"
+        " {'game': 'a', 'kind': 'move', 'seq': 1})\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script])
     end = time.monotonic() + 60

@@ -42,8 +42,6 @@ LONGEST: Final = 60.0
 _SHOWN_IN: Final = 10.0
 _APPLE: Final = ("on run argv", "display notification (item 1 of argv) with title (item 2 of argv)", "end run")
 
-Say = Callable[[str], None]
-
 
 class WatchCommands(NamedTuple):
     """The reactions to each entry: `command` is run, and with `notify` the desktop shows what matters to the player."""
@@ -51,17 +49,17 @@ class WatchCommands(NamedTuple):
     command: tuple[str, ...] = ()
     notify: bool = False
 
-    def run(self, happened: WatchedEntry, value: dict[str, Any], say: Say) -> None:  # Any: JSON
+    def run(self, happened: WatchedEntry, value: dict[str, Any]) -> None:  # Any: JSON
         """Does it for one entry; `value` is the entry for programs. Failures are remarks."""
         if self.command:
-            run_command(self.command, value, say)
+            run_command(self.command, value)
         if self.notify and matters(happened):
-            run_quietly(notification(happened), say)
+            run_quietly(notification(happened))
 
-    def show(self, text: str, game: str, say: Say) -> None:
+    def show(self, text: str, game: str) -> None:
         """Shows on the desktop what is no entry: that the opponent of a game has written."""
         if self.notify:
-            run_quietly(_desktop(_("Game {game}", game=game[:8]), text, game[:8]), say)
+            run_quietly(_desktop(_("Game {game}", game=game[:8]), text, game[:8]))
 
 
 def read_commands(
@@ -95,7 +93,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 
 @handling(signal.SIGTERM, _leave, before=signal.SIG_DFL)  # so that the command is killed too
-def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None:  # Any: JSON
+def run_command(command: Sequence[str], value: dict[str, Any]) -> None:  # Any: JSON
     """Runs a command for an entry, with the entry as JSON on its standard input, and waits until it ends."""
     sys.stdout.flush()  # what the command prints comes after what this program has printed
     place = {"HKOJI_GAME": value["game"], "HKOJI_EVENT": value["kind"], "HKOJI_SEQ": str(value["seq"])}
@@ -106,19 +104,21 @@ def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None
             command, stdin=subprocess.PIPE, env={**os.environ, **place}, start_new_session=True
         )
     except (OSError, ValueError) as error:
-        say(tell("cannot run {program}: {reason}", program=command[0], reason=error))
+        out.say(tell("cannot run {program}: {reason}", program=command[0], reason=error))
         return
     try:
         process.communicate(line, LONGEST)
     except subprocess.TimeoutExpired:
         _kill(process)
-        say(tell("entry {seq} of game {game}: {program} was stopped after {seconds} s", **about, seconds=int(LONGEST)))
+        out.say(
+            tell("entry {seq} of game {game}: {program} was stopped after {seconds} s", **about, seconds=int(LONGEST))
+        )
         return
     except BaseException:  # signals reach only this program's own process group
         _kill(process)
         raise
     if process.returncode:
-        say(
+        out.say(
             tell(
                 "entry {seq} of game {game}: {program} has failed, with exit code {code}",
                 **about,
@@ -171,7 +171,7 @@ def _desktop(title: str, text: str, game: str) -> list[str]:
     return [program, "--app-name=hkoji", "--", title, escape(printable(text), quote=False)]
 
 
-def run_quietly(words: Sequence[str], say: Say) -> None:
+def run_quietly(words: Sequence[str]) -> None:
     """Runs a program that shows a notification."""
     try:
         done = subprocess.run(  # noqa: S603 # texts are arguments, not commands
@@ -183,10 +183,10 @@ def run_quietly(words: Sequence[str], say: Say) -> None:
             timeout=_SHOWN_IN,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        say(tell("no notification was shown: {reason}", reason=error))
+        out.say(tell("no notification was shown: {reason}", reason=error))
         return
     if done.returncode:
-        say(tell("no notification was shown: {program} has failed", program=words[0]))
+        out.say(tell("no notification was shown: {program} has failed", program=words[0]))
 
 
 def _notifier() -> str:
@@ -251,7 +251,7 @@ def _tell(
         sys.stdout.flush()
         if each.step.course.finished and position.seat is not None:
             note_end(position)
-        commands.run(each, happened_json(each, time), out.say)
+        commands.run(each, happened_json(each, time))
 
 
 def _print(line: str) -> None:
@@ -273,7 +273,7 @@ def _tell_message(message: UnreadMessage, commands: WatchCommands) -> None:
         _print(message_line(message))
         with noting():
             client().news.tell(Untold((message,)))
-    commands.show(message_line(message), message.game, out.say)
+    commands.show(message_line(message), message.game)
 
 
 def happened_json(happened: WatchedEntry, time: GameTime | None = None) -> dict[str, Any]:  # Any: JSON
