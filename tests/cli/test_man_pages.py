@@ -54,11 +54,9 @@ def test_every_command_has_a_page(pages: dict[str, Path]) -> None:
 def test_the_roff_is_correct(pages: dict[str, Path], checker: str) -> None:
     programs.needs(checker)
     environment = {**os.environ, "PATH": programs.path()}
-    for page in pages.values():
-        done = subprocess.run(
-            [*CHECKERS[checker], str(page)], env=environment, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    command = [*CHECKERS[checker], *map(str, pages.values())]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("viewer", VIEWERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import smtplib
 import socket
@@ -11,7 +12,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO
 
 import pytest
 from hkoji_server import mail_admin
@@ -20,6 +20,8 @@ from hkoji_server.store.contract import Store
 from hkoji.errors import NotFoundError, StorageError, UsageError
 from hkoji.log.private_key import PrivateKey
 from tests.mail.test_receiving import TO, a_mail, with_mailbox_and_token
+from tests.support.conditions import until
+from tests.support.forked import ForkedProcess
 from tests.support.loops import run
 from tests.support.mail.imap_double import PASSWORD, USER, ImapDouble, imap_server
 from tests.support.metrics import free_port, read
@@ -52,18 +54,22 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 class Process:
-    """A mail process."""
+    """A mail process. One that is not `forked` is the program itself."""
 
-    def __init__(self, data: Path) -> None:
-        self.program = subprocess.Popen(
-            [*HKOJI, "admin", "mail", "run", "--data", str(data)],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "HKOJI_LANG": "en"},
-        )
-        assert self.program.stderr is not None
-        self.said: IO[str] = self.program.stderr
-        self.ready = self.said.readline()
+    program: ForkedProcess | subprocess.Popen[bytes]
+
+    def __init__(self, data: Path, *, forked: bool = True) -> None:
+        words = ["admin", "mail", "run", "--data", str(data)]
+        environment = {**os.environ, "HKOJI_LANG": "en"}
+        said = data.parent / f"said-{secrets.token_hex(4)}"
+        with said.open("w") as stderr:
+            if forked:
+                self.program = ForkedProcess(words, env=environment, stderr=stderr.fileno())
+            else:
+                self.program = subprocess.Popen([*HKOJI, *words], env=environment, stderr=stderr)
+        until(lambda: "\n" in said.read_text() or self.program.poll() is not None)
+        self.ready = "".join(said.read_text().partition("\n")[:2])
+        self._said = said
 
     def door(self) -> tuple[str, int]:
         """Where it takes mail, as it says."""
@@ -72,11 +78,9 @@ class Process:
 
     def end(self, number: signal.Signals) -> tuple[int, str]:
         """Sends a signal. Returns the exit code and what else was said."""
-        self.program.send_signal(number)
+        os.kill(self.program.pid, number)
         code = self.program.wait(30)
-        rest = self.said.read()
-        self.said.close()
-        return code, rest
+        return code, self._said.read_text().removeprefix(self.ready)
 
 
 def send(door: tuple[str, int], raw: bytes, to: str = TO) -> None:
@@ -99,7 +103,7 @@ def test_it_says_where_it_takes_mail_keeps_what_comes_and_ends_with_sigterm(
 ) -> None:
     port = free_port()
     settings.setenv("HKOJI_SERVER_MAIL_METRICS", f"127.0.0.1:{port}")
-    process = Process(data)
+    process = Process(data, forked=False)
     try:
         assert process.ready.startswith("hkoji takes mail for play@hkoji.example at 127.0.0.1:")
         assert process.ready.endswith(f", data in {data}; stop it with Ctrl-C\n")

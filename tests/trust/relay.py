@@ -1,17 +1,14 @@
-"""A process between a player and a service: it passes everything on, and writes down what it has seen.
+"""A server between a player and a service: it passes everything on, and writes down what it has seen.
 
-    python -m tests.trust.relay URL RECORD [redirect|own|ORIGIN]
-
-A relay that redirects answers each request by the address of the service. A relay with an origin states that origin, or
-its own address, in place of the service's, and acknowledges every registration by itself.
+A relay of the kind `redirect` answers each request by the address of the service. Another kind is an origin, which the
+relay states in place of the service's, or `own` for its own address. Then it acknowledges every registration by itself.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import subprocess
-import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -103,27 +100,20 @@ class _Handler(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-def main(service: str, record: str, kind: str = "") -> None:
-    """Serves until it is ended."""
-    _Handler.service, _Handler.record, _Handler.kind = service, Path(record), kind
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    _Handler.own = f"http://127.0.0.1:{server.server_port}"
-    print(_Handler.own, flush=True)
-    server.serve_forever()
-
-
 @contextmanager
 def relaying(service: str, record: Path, kind: str = "") -> Iterator[Relay]:
     """A relay in front of the service at an address, for the duration of a block."""
     record.write_text("")
-    command = [sys.executable, "-m", "tests.trust.relay", service, str(record), kind]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+
+    class Handler(_Handler):
+        pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        own = f"http://127.0.0.1:{server.server_port}"
+        Handler.service, Handler.record, Handler.kind, Handler.own = service, record, kind, own
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield Relay(process.stdout.readline().strip(), record)
+            yield Relay(own, record)
         finally:
-            process.terminate()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+            server.shutdown()
