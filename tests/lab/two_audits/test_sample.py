@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.keyring import ExpectedKeys
+from hkoji.game import entry_kinds
 from hkoji.game.replay import replay
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
@@ -25,7 +26,7 @@ from tests.lab.two_audits.damaged_held import STRANGER, delegated, linked
 from tests.lab.two_audits.damaged_logs import BYTES, FORGERIES, Case, cases, golden, tables
 from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, parsed_by_script, run, tools
-from tests.support.table import Table
+from tests.support.table import Table, new_game
 
 __all__ = ["tools"]
 
@@ -226,9 +227,16 @@ def test_usage(tmp_path: Path) -> None:
     assert "alice as expected" in done.stdout
 
 
+def resigned() -> Table:
+    """A short game of which each step has something to say."""
+    table = new_game(1)
+    table.send(table.entry(0, entry_kinds.Resign()))
+    return table
+
+
 def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    log.write_bytes(tables()[0].text.encode())
+    log.write_text(resigned().text)
     for tool in ("jq", "openssl", "ssh-keygen", "sha256sum", "cut", "paste", "head", "sort"):
         broken = tmp_path / tool
         broken.mkdir()
@@ -246,7 +254,7 @@ def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["sig", "key", "0", "sums", "hashed", "found", "A1"])
 def test_a_temporary_folder_that_is_full_is_no_audit_and_no_finding(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log"
-    log.write_bytes(tables()[0].text.encode())
+    log.write_text(resigned().text)
     full = tmp_path / "full"
     full.mkdir()
     (full / name).symlink_to("/dev/full")
