@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hkoji import errors
-from hkoji.cli.output import Exit, exit_code
+from hkoji.cli.batch import _split
+from hkoji.cli.output import Exit, encode, exit_code
 from hkoji.cli.study import replay
 from hkoji.client.kept.game import Vault
-from hkoji.errors import HkojiError
+from hkoji.errors import HkojiError, UsageError
 from tests.support.memory_service import URL, LocalPlayer, MemoryService
 from tests.support.shell import Shell, run
 
@@ -235,7 +239,7 @@ def test_without_a_terminal_what_cannot_be_taken_back_needs_yes(alice: Shell, bo
     for words in (["resign", game], ["revoke"], ["recover", "alice", "--server", URL]):
         before = alice("show", game, "--json").json
         alone = [] if words[0] == "recover" else [words, [*words, "--json"]]  # whoever gives a code has confirmed it
-        for done in (alice(*given, stdin="y\n") for given in alone):
+        for done in (alice(*each, stdin="y\n") for each in alone):
             assert (done.code, done.out) == (Exit.USAGE, "")
             assert "[y/N]" not in done.err
             assert "give the command with --yes" in done.err
@@ -339,3 +343,37 @@ def test_no_secret_is_printed_unasked(alice: Shell, bob: Shell) -> None:
     private = (alice.seat.path / "id_ed25519").read_text().splitlines()[2]
     for secret in (*(each.salt for each in openings), *tokens.values(), private):
         assert secret not in text
+
+
+# --- batch ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(st.sampled_from("a-1~ !\"'\\#$é\t\v"), max_size=12))
+def test_a_line_is_read_like_a_shells(line: str) -> None:
+    line = line.strip()
+    try:
+        wanted = shlex.split(line)
+    except ValueError:
+        wanted = None
+    try:
+        words = _split(line)
+    except UsageError:
+        words = None
+    assert words == wanted
+
+
+def test_a_result_that_is_shown_again_is_written_the_same_and_a_changed_one_anew(alice: Shell, bob: Shell) -> None:
+    games = [begin(alice, bob) for _ in range(2)]
+    moves = [alice("show", game, "--json").json["legal"][0] for game in games]
+    lines = [f"show {game}" for game in (*games, *games)] + [f"move {games[0]} {moves[0]}"]
+    lines += [f"show {game}" for game in games]
+    answers = alice("batch", stdin="\n".join(lines)).out.splitlines()
+    assert all(encode(json.loads(answer)) == answer for answer in answers)
+    assert answers[:2] == answers[2:4]
+    assert answers[6] == answers[1]
+    made, then = (json.loads(answer)["result"] for answer in answers[4:6])
+    move = made.pop("move")
+    assert made == then
+    assert move["seq"] == then["seq"]
+    for game, answer in zip(games, answers[5:], strict=True):
+        assert json.loads(answer)["result"] == alice("show", game, "--json").json

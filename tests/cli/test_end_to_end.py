@@ -1,4 +1,4 @@
-"""The `hkoji` command against a real service: whole games, waiting, batch."""
+"""The `hkoji` command against a real service: whole games, waiting, batch, limits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from hkoji.cli.output import Exit
 from hkoji.log.line import parse_log
 from hkoji.rules.events import Answer
 from hkoji.rules.protocol import DECISION_KINDS, Due
 from hkoji.rules.transcript import parse_transcript
-from tests.support.home_shell import HomeShell, finish, first_legal, open_and_join
+from tests.support.home_shell import HomeShell, arrive, finish, first_legal, open_and_join
 from tests.support.service import HKOJI, Service, serving
 
 
@@ -177,3 +178,30 @@ def test_batch_answers_every_line(players: tuple[HomeShell, HomeShell]) -> None:
     assert answers[2]["result"]["actor"] == 1
     assert [answers[n]["error"]["exit_code"] for n in (4, 5, 6, 8)] == [2, 2, 2, 2]
     assert guest.run("batch", stdin="").stdout == ""
+
+
+# --- a service that limits requests -----------------------------------------------------------------------------------
+
+
+def test_a_batch_waits_for_a_limit_that_allows_more_soon(tmp_path: Path) -> None:
+    with serving(tmp_path / "data", settings={"limit_player": "2/second"}, forked=True) as service:
+        done = arrive(service, tmp_path / "alice", "alice").run("batch", stdin="games\n" * 12)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [answer["ok"] for answer in answers] == [True] * 12
+        assert '"status": 429' in service.log.read_text()
+
+
+@pytest.mark.parametrize("limit", ["limit_player", "limit_address"])
+def test_a_limit_that_lasts_too_long_ends_commands_with_a_message_and_the_failure_code(
+    tmp_path: Path, limit: str
+) -> None:
+    with serving(tmp_path / "data", settings={limit: "9/hour"}, forked=True) as service:
+        alice = arrive(service, tmp_path / "alice", "alice")
+        answers = alice.run("batch", stdin="games\n" * 10 + "whoami\n", code=Exit.FAILURE).stdout.splitlines()
+        assert json.loads(answers[0])["ok"]
+        assert json.loads(answers[-1])["ok"]  # what needs no service
+        error = json.loads(answers[-2])["error"]
+        assert (error["code"], error["exit_code"]) == ("too-many-requests", Exit.FAILURE)
+        assert error["retry_after"] > 60
+        said = alice.run("new", code=Exit.FAILURE).stderr
+        assert said.startswith("hkoji: too many requests\n  try again in ")
