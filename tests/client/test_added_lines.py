@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import random
+import shutil
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,13 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.client import Home
+from hkoji.client.identity import create
 from hkoji.client.kept.evidence import KeptEvidence
 from hkoji.client.kept.files import append_lines, whole_lines
 from hkoji.client.kept.game import Vault
 from hkoji.errors import NetworkError, StorageError
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.memory_service import URL, LocalPlayer, MemoryService, begin, play_on
+from hkoji.rules.protocol import Ruleset
+from tests.support.memory_service import URL, LocalPlayer, MemoryService, begin, play_on, registered
 
 
 def test_lines_are_added_for_the_owner_only(tmp_path: Path) -> None:
@@ -258,3 +263,39 @@ def test_a_view_for_which_there_is_no_other_room_is_synced(
         play_on((alice, bob), game, 3)
     assert any(name.startswith("fsync .view.json") for name in counts)
     assert KeptEvidence(alice.folder(game)).last_view() != Vault(alice.folder(game)).view()
+
+
+# --- catching up ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ruleset", [Hanamikoji(), GeishasRoad()], ids=["hanamikoji", "geishas-road"])
+@pytest.mark.parametrize("moves", [16, 400], ids=["round", "game"])
+def test_a_home_heals_wherever_its_log_was_torn(
+    service: MemoryService, tmp_path: Path, ruleset: Ruleset, moves: int
+) -> None:
+    alice, key = registered(service, "alice", tmp_path / "alice"), service.random.randbytes(32)
+    bobs = []
+    for number in range(2):
+        bob = LocalPlayer(service, "bob", tmp_path / f"bob{number}")
+        create(Home(bob.path), "bob", None, key)
+        bob.client.register(URL)
+        bobs.append(bob)
+    game = begin(alice, bobs[0], ruleset)
+    bobs[1].position(game)
+    chance = random.Random(moves)
+    for _ in range(moves):
+        mover = next((each for each in (alice, bobs[0]) if each.position(game).legal), None)
+        if mover is None:
+            break
+        mover.move(game, chance.choice(mover.position(game).legal))
+    whole = bobs[1].position(game)
+    log = bobs[1].folder(game) / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    copy = tmp_path / "copy"
+    for kept in range(6, len(lines), max(1, len(lines) // 12)):
+        shutil.copytree(bobs[1].path, copy)
+        torn = LocalPlayer(service, "bob", copy)
+        (torn.folder(game) / "log.jsonl").write_bytes(b"".join(lines[:kept]) + lines[kept][:40])
+        healed = torn.position(game)
+        assert (healed.hand, healed.events, healed.legal) == (whole.hand, whole.events, whole.legal), kept
+        shutil.rmtree(copy)
