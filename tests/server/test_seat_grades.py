@@ -1,6 +1,10 @@
-"""The grades of seats in lists of games: what an append writes, what an earlier database gets, what is answered."""
+"""What mail does to the seats of a game: grades in lists, and keys that the service may sign with."""
 
 from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hkoji_server.service.games.loaded_games import append_of, hold
@@ -8,10 +12,16 @@ from hkoji_server.store.game_values import Append
 
 from hkoji import referee
 from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds.key_changes import Delegate
+from hkoji.game.held_keys import certify
 from hkoji.log.canonical import encode
 from hkoji.log.mail_claim import MailGrade
+from hkoji.log.private_key import PrivateKey
 from tests.support.games_by_mail import games_by_mail, with_a_gift
+from tests.support.service import begin, two_players
+from tests.support.service_in_process import inside
 from tests.support.table import Table, held_game
+from tests.support.timed_games import AN_HOUR, log_of, owing, refused, verify
 
 
 def appended(table: Table, before: referee.RefereedGame, lines: int) -> Append:
@@ -68,3 +78,29 @@ def test_a_gift_of_time_that_came_without_dkim_makes_the_grade_weaker_once_it_is
 def test_the_grades_of_games() -> None:
     for table, grades in games_by_mail():
         assert encode({name: grade.value for name, grade in table.course.setup.by_mail.items()}) == grades
+
+
+# --- keys that the service may sign with ------------------------------------------------------------------------------
+
+
+HELD = PrivateKey.from_seed(b"\x08" * 32)
+
+
+@pytest.mark.parametrize("origin", ["http://inside", "https://moved.example"])
+def test_a_certificate_that_the_service_does_not_act_on_is_no_delegation(tmp_path: Path, origin: str) -> None:
+    """A certificate is signed for ever: here of a key that the service has lost, or of its earlier origin."""
+    with inside(tmp_path / "data") as service:
+        players = two_players(service)
+        game = begin(*players, agreement=AN_HOUR)
+        mover, before = owing(players, game), log_of(players[0], game)
+        with closing(sqlite3.connect(tmp_path / "data" / "hkoji.sqlite3")) as base:
+            (private,) = base.execute("SELECT private_key FROM service").fetchone()
+        key = PrivateKey.from_openssh(private if isinstance(private, bytes) else private.encode())
+        gateway = certify(
+            key, address="ab" * 32, at="2026-11-20T12:00:00Z", key=HELD.public, name=mover.name, origin=origin
+        )
+        course = mover.course(game)
+        entry = mover.entry(game, (course.seq, course.head), Delegate(gateway, MailGrade.TOKEN))
+        refused(mover.send(entry), 422, "illegal")
+        assert log_of(mover, game) == before
+        verify(mover, game)

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 from hkoji_server import admin
 from hkoji_server.process.metrics import Metrics
+from hkoji_server.store.contract import Store
 
 from hkoji import referee
 from hkoji.errors import IllegalError
@@ -21,6 +22,7 @@ from tests.support.service_in_process import Inside
 from tests.support.timed_games import (
     AN_HOUR,
     HOUR,
+    SLACK,
     inside_with_keeper,
     kinds,
     let_keepers_look,
@@ -241,3 +243,21 @@ def test_waiting_games_in_the_order_of_their_deadlines(service: Inside, players:
     assert paged == expected
     for wrong in ("order=deadline", "waiting=true&order=size", "waiting=true&order=deadline&status=playing"):
         assert service.ask("GET", f"/v1/me/games?{wrong}", token=alice.token).status == 400
+
+
+def test_a_deadline_that_was_moved_since_the_look_has_its_slack(tmp_path: Path) -> None:
+    with inside_with_keeper(tmp_path / "data") as service:
+        players = two_players(service)
+        game = begin(*players, agreement=AN_HOUR)
+        before = log_of(players[0], game)
+        service.clock.pass_by(HOUR + 5)
+
+        async def seen(*_: object) -> tuple[str, ...]:
+            return (game,)  # as when another process moved the deadline on after the look, for an outage
+
+        with patch.object(Store, "overdue", seen):
+            let_keepers_look(service)
+        assert log_of(players[0], game) == before
+        service.clock.pass_by(SLACK)
+        let_keepers_look(service)
+        assert kinds(players[0], game)[-2:] == ["timeout", "end"]
