@@ -1,4 +1,6 @@
-"""Laws of every bot at every game: decisions are legal, repeatable, and independent of what the seat cannot know."""
+"""Laws of every bot at every game: decisions are legal, repeatable, and independent of what the seat cannot know.
+A watcher sees what the fold of all events would.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,15 @@ from functools import cache
 
 import pytest
 
-from hkoji.bots.protocol import Bot, see
+from hkoji.bots.protocol import Bot, Watcher, see
 from hkoji.bots.registry import BOTS, BRAINS, make_bot
 from hkoji.errors import UsageError
 from hkoji.rules.events import SEATS, Event
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
 from tests.support.bot_positions import Position, positions
+from tests.support.plays import whole_plays
 from tests.support.redistribution import redistribute
-from tests.support.rules import GAMES, Game, next_event
+from tests.support.rules import GAMES, Game, every_game, next_event
 
 PAIRS = [
     pytest.param(name, game, id=f"{name}-{game.name}")
@@ -121,3 +124,19 @@ def test_an_unknown_bot_is_refused_with_those_there_are() -> None:
     with pytest.raises(UsageError) as caught:
         make_bot("deep-thought", 1)
     assert "greedy" in str(caught.value.hint)
+
+
+# --- watchers ---------------------------------------------------------------------------------------------------------
+
+
+@every_game
+@pytest.mark.parametrize("size", range(1, 6))
+def test_watching_is_folding(game: Game, size: int) -> None:
+    """Regardless of how many events come at a time."""
+    whole = whole_plays(game)[size]
+    for seat in (0, 1):
+        watcher = Watcher(whole.ruleset, seat)
+        assert watcher.seen == see(whole.ruleset, (), seat)
+        for start in range(0, len(whole.events), size):
+            watcher.watch(whole.events[start : start + size])
+            assert watcher.seen == see(whole.ruleset, whole.events[: start + size], seat)

@@ -12,6 +12,8 @@ from hkoji.errors import NotationError
 from hkoji.rules.geishas_road import actions
 from hkoji.rules.geishas_road.actions import parse
 from hkoji.rules.protocol import DECISION_DUE
+from hkoji.rules.transcript import format_rounds
+from tests.rules.geishas_road.positions import game, unseen
 from tests.rules.notation_texts import is_brief_about
 from tests.support import naive_geishas_road as naive
 
@@ -54,3 +56,18 @@ def test_only_canonical_notation_is_played(code: str, cards: list[str]) -> None:
         return
     with pytest.raises(NotationError, match=f"canonical form is {canonical}"):
         actions.read(text)
+
+
+# --- transcripts ------------------------------------------------------------------------------------------------------
+
+
+ORDERED = unseen("RC1 CA1B2C4D1-A1B2 GA4B3E1-E1")
+"""After it the order of A4 and B3 is due: the next Light lanterns are worth 3 and 4."""
+
+
+@pytest.mark.parametrize("order", [">A4B3", ">B3A4", " >A4B3", " order,b3,a4", " a4b3"])
+def test_an_order_may_stand_apart_and_is_joined_when_written(order: str) -> None:
+    play = game(f"1. {ORDERED}{order}")
+    (line,) = list(format_rounds(play.ruleset, play.events))[-1:]
+    assert line.endswith(("GA4B3E1-E1>A4B3", "GA4B3E1-E1>B3A4"))
+    assert play.states[-1].due == "draw"
