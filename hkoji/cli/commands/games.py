@@ -202,7 +202,7 @@ def games(
     json: Json = False,
 ) -> None:
     """List your games, or those open to join."""
-    from hkoji.cli.games.history import games_of_series, games_with, verify_alone
+    from hkoji.cli.games.history import games_of_series, games_with
     from hkoji.cli.games.lists import games, joinable
 
     if not open_ and (ruleset, rated, clock) != (None, None, None):
@@ -211,7 +211,10 @@ def games(
             hint=tell("as in `hkoji games --open --clock days`"),
         )
     if with_ is not None or series is not None:
-        verify_alone(open_=open_, all_=all_, status=status, with_=with_, series=series)
+        if series is not None and (with_ is not None or status is not None):
+            raise UsageError(tell("--series lists one series"), hint=tell("leave --with and --status out"))
+        if open_ or all_:
+            raise UsageError(tell("--with and --series list your own games"), hint=tell("leave --open and --all out"))
         if series is not None:
             games_of_series(series, offline=offline)
         elif with_ is not None:

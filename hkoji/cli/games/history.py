@@ -45,14 +45,6 @@ def tally(games: Sequence[Summary], me: str) -> Tally:
     return Tally(won, len(ended) - won - drawn, drawn)
 
 
-def verify_alone(*, open_: bool, all_: bool, status: str | None, with_: str | None, series: str | None) -> None:
-    """Raises `UsageError` if options are given together that do not belong together."""
-    if series is not None and (with_ is not None or status is not None):
-        raise UsageError(tell("--series lists one series"), hint=tell("leave --with and --status out"))
-    if open_ or all_:
-        raise UsageError(tell("--with and --series list your own games"), hint=tell("leave --open and --all out"))
-
-
 # --- games with one opponent ------------------------------------------------------------------------------------------
 
 

@@ -58,7 +58,7 @@ def read_terms(
     clock: str | None, rest: str | None, zone: str | None, expires: str | None, *, unrated: bool, series: int | None
 ) -> NewTerms:
     """Reads the options of `hkoji new`; None is the default. Raises `UsageError`."""
-    control = read_clock_option(DEFAULT_CLOCK if clock is None else clock, rest, zone)
+    control = parse_time_control(DEFAULT_CLOCK if clock is None else clock, rest or "", zone or UTC_ZONE)
     if series is not None and series not in SERIES_LENGTHS:
         raise UsageError(
             plural("there is no series of {n} game", "there is no series of {n} games", series),
@@ -73,11 +73,6 @@ def read_terms(
 def read_expiry(expires: str | None) -> int | None:
     """Returns in how many seconds an offer expires; None if never. Raises `UsageError`."""
     return None if expires == "none" else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
-
-
-def read_clock_option(clock: str, rest: str | None, zone: str | None) -> TimeControl | None:
-    """Reads `--clock`, `--rest` and `--zone`. Raises `UsageError`."""
-    return parse_time_control(clock, rest or "", zone or UTC_ZONE)
 
 
 def new(ruleset: Ruleset, invite: str | None, mail: str | None, terms: NewTerms, *, link: bool) -> None:
@@ -210,7 +205,7 @@ def read_join_terms(
     """Reads the options of `hkoji join`. Raises `UsageError`."""
     if clock is None and (rest is not None or zone is not None):
         raise UsageError(tell("--rest and --zone belong to --clock"), hint=tell("add --clock, or leave them out"))
-    control = None if clock is None else read_clock_option(clock, rest, zone)
+    control = None if clock is None else parse_time_control(clock, rest or "", zone or UTC_ZONE)
     return JoinTerms(clock is not None, control, origin, code, yes)
 
 
