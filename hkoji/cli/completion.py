@@ -135,11 +135,6 @@ def languages() -> Values:
     return list(LANGUAGES.items())
 
 
-def setting_names() -> list[str]:
-    """The user's settings."""
-    return [*settings.KEYS, "invites"]
-
-
 def setting_values(ctx: typer.Context) -> Sequence[str | tuple[str, str]]:
     """The values of the setting that the line names."""
     values: dict[str, Callable[[], Sequence[str | tuple[str, str]]]] = {

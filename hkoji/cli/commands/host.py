@@ -355,11 +355,13 @@ def vacuum(data: Data = None, database: Database = None, json: Json = False) -> 
 @admin.command(epilog="Example: hkoji admin stats --data /var/lib/hkoji --json")
 def stats(data: Data = None, database: Database = None, json: Json = False) -> None:
     """Print the numbers of games, entries and players, and the size."""
+    from hkoji.cli.games.lists import STATUS
+
     value: dict[str, Any] = service_function("admin").stats(data, database)  # Any: JSON
-    games = value["games"]
+    games, words = value["games"], {"offered": tell("offered, not opened"), **STATUS}
     rows = (
         (_("games"), games["total"]),
-        *((f"  {_status(name)}", count) for name, count in games.items() if name != "total"),
+        *((f"  {translate(words.get(name, name))}", count) for name, count in games.items() if name != "total"),
         (_("entries"), value["entries"]),
         (_("players"), value["players"]),
         (_("earlier keys"), value["earlier_keys"]),
@@ -375,17 +377,6 @@ def stats(data: Data = None, database: Database = None, json: Json = False) -> N
 
 def _table(rows: Sequence[tuple[str, object]]) -> str:
     return "\n".join(columns([(name, str(count)) for name, count in rows]))
-
-
-def _status(name: str) -> str:
-    names = {
-        "offered": _("offered, not opened"),
-        "open": _("open"),
-        "playing": _("playing"),
-        "finished": _("finished"),
-        "cancelled": _("cancelled"),
-    }
-    return names.get(name, name)
 
 
 def _size(number: int) -> str:

@@ -188,7 +188,7 @@ def config(
         typer.Argument(
             metavar="SETTING",
             help="lang, deck, always or invites; default: show all that are kept here.",
-            autocompletion=completion.setting_names,
+            autocompletion=completion.one_of(*KEYS, _INVITES),
         ),
     ] = None,
     value: Annotated[

@@ -23,7 +23,7 @@ from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay, replay
 from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import printable, shorten, tell
-from hkoji.rules.events import DECISIONS, Event
+from hkoji.rules.events import DECISIONS
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
 from hkoji.show.board import Look
 from hkoji.show.games import board, draw_position
@@ -355,16 +355,14 @@ def _stop_json(stop: Stop) -> dict[str, Any]:  # Any: JSON
         "time": entry.at,
         "decision": stop.decision,
         "round": state.round,
-        "events": [_event_json(event) for event in stop.step.events],
+        "events": [
+            {
+                "event": type(event).__name__.lower(),
+                "seat": getattr(event, "seat", None),
+                "text": format_event(event),
+                "decision": isinstance(event, DECISIONS),
+            }
+            for event in stop.step.events
+        ],
         "state": state.to_json(),
-    }
-
-
-def _event_json(event: Event) -> dict[str, Any]:  # Any: JSON
-    kind = type(event).__name__.lower()
-    return {
-        "event": kind,
-        "seat": getattr(event, "seat", None),
-        "text": format_event(event),
-        "decision": isinstance(event, DECISIONS),
     }
