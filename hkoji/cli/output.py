@@ -215,7 +215,7 @@ out: Final = CommandOutput()
 def client() -> Client:
     """Returns the client of this process. There is one, so that the lines of a batch share its connection and cache."""
     if out.client is None:
-        from hkoji.client import Client
+        from hkoji.client.client import Client
 
         out.client = Client(say=out.say)
     return out.client

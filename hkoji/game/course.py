@@ -264,22 +264,23 @@ class Course(NamedTuple):
         verify_link(entry, self.seq, self.head, self.setup.game)
         if self.stage is Stage.OVER or (self.finished and entry.by != SERVER_NAME):
             raise GameOverError(self.setup.game)
-        self._verify_author(entry, body.AUTHOR)
+        seat = self._verify_author(entry, body.AUTHOR)
         if entry.by != SERVER_NAME:
-            self._verify_mail(entry, body)
+            self._verify_mail(entry, body, seat)
         after, events = body.apply(self, entry, knowledge)
         setup, _, _, stage, state, draws, face_down, dealt, clock = after
-        if body.mail is not None and (seat := setup.seat_of(entry.by)) is not None:
-            setup = setup.weaken(seat, body.mail)
+        if body.mail is not None and (signed_for := setup.seat_of(entry.by)) is not None:
+            setup = setup.weaken(signed_for, body.mail)
         if clock is not None:
-            clock = self._follow(clock, entry, body)
+            clock = self._follow(clock, entry, body, seat)
         # Made field by field, here and in `advance`: `_replace` takes twice as long, and this is done for every entry.
         return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock), events
 
-    def _verify_author(self, entry: Entry, author: Author) -> None:
+    def _verify_author(self, entry: Entry, author: Author) -> Seat | None:
         """Checks that the author of `entry`, whose kind `author` may write, may append it here.
 
-        Raises `ForbiddenError`, `IllegalError` or `NotYourTurnError`.
+        Returns the author's seat; None for the service and for a newcomer. Raises `ForbiddenError`, `IllegalError` or
+        `NotYourTurnError`.
         """
         by_server = entry.by == SERVER_NAME
         if by_server == (author in _BY_PLAYERS):
@@ -288,14 +289,14 @@ class Course(NamedTuple):
         if by_server:
             if entry.kind != owed and not self._service_may(author, owed):
                 raise IllegalError(tell("the service owes no {kind} now", kind=entry.kind))
-            return
+            return None
         if owed is not None:
             raise NotYourTurnError(tell("the service owes the {owed} first", owed=owed), actor=None)
         if author is Author.NEWCOMER:
-            return
+            return None
         seat = self.setup.require_seat(entry.by)
         if author is Author.SEAT:
-            return
+            return seat
         actor = self.actor
         if actor is None:
             raise NotYourTurnError(tell("the game waits for a {due}", due=self.waits_for()), actor=None)
@@ -304,6 +305,7 @@ class Course(NamedTuple):
             raise NotYourTurnError(
                 tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=actor
             )
+        return seat
 
     def _service_may(self, author: Author, owed: str | None) -> bool:
         match author:
@@ -318,18 +320,17 @@ class Course(NamedTuple):
             case _:
                 return False
 
-    def _verify_mail(self, entry: Entry, body: EntryBody) -> None:
-        if body.newcomer_key() is not None:
+    def _verify_mail(self, entry: Entry, body: EntryBody, seat: Seat | None) -> None:
+        if seat is None:  # a newcomer
             verify_mail(entry.by, body.mail, held=body.certificate is not None)
             return
-        held = self.setup.held_key(self.setup.require_seat(entry.by))
+        held = self.setup.held_key(seat)
         verify_mail(entry.by, body.mail, held=held is not None, least=held.grade if held else None)
 
-    def _follow(self, clock: GameClock, entry: Entry, body: EntryBody) -> GameClock:
+    def _follow(self, clock: GameClock, entry: Entry, body: EntryBody, seat: Seat | None) -> GameClock:
         if self.clock is None:  # the entry has just started the clock
             return clock
         assert entry.seen is not None
-        seat = self.setup.seat_of(entry.by)
         return clock.follow(body.EFFECT, seat, entry.head, entry.seen, body.credited(clock.control))
 
     # --- building blocks of the kinds -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError
@@ -127,6 +128,7 @@ class OriginStatement(NamedTuple):
         return message(self.text)
 
 
+@lru_cache(maxsize=16)  # a client keeps its latest view in two files, and reads both
 def parse_view(text: str) -> View:
     """Reads a view's exact text. Raises `MalformedError` or `NotUnderstoodError`."""
     encoded, game, head, seat, seq = _VIEW.read(text)

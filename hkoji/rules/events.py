@@ -7,7 +7,7 @@ the game: the caller passes that as a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -130,17 +130,6 @@ Event: TypeAlias = Chance | Deal | Draw | Act | Answer | Order | Pick | Reveal |
 
 Decision: TypeAlias = Act | Answer | Order | Pick
 DECISIONS = (Act, Answer, Order, Pick)
-
-
-def turned_up(events: Iterable[Event]) -> tuple[str, str]:
-    """The card that each seat has turned up since the last deal; empty for a seat that has not."""
-    shown = ["", ""]
-    for event in events:
-        if isinstance(event, Deal):
-            shown = ["", ""]
-        elif isinstance(event, Reveal):
-            shown[event.seat] = event.cards
-    return shown[0], shown[1]
 
 
 def hide_text(cards: str) -> str:

@@ -16,7 +16,7 @@ from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.game.result_text import closing_body, result_text, unplayed_text
 from hkoji.messages.text import Speaker, Text, tell
-from hkoji.rules.events import DECISIONS, SEATS, Close, Event, Reveal, Seat, turned_up
+from hkoji.rules.events import DECISIONS, SEATS, Close, Deal, Event, Reveal, Seat
 from hkoji.rules.protocol import Due, State
 from hkoji.show.deck import STANDARD, Deck, spelled, symbols
 
@@ -94,7 +94,7 @@ class Board(ABC):
         self.plain: Final = look.plain
         self.notes: Final = look.notes
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
-        self.turned_up: Final = turned_up(position.events)
+        self.turned_up: Final = _turned_up(position.events)
         self.you: Final = position.seat is not None and not position.studied
 
     @property
@@ -373,3 +373,14 @@ class Board(ABC):
             else:
                 message = tell("To {choice}, type: {command}.", choice=name, command=command)
             yield self.say(message)
+
+
+def _turned_up(events: Iterable[Event]) -> tuple[str, str]:
+    """The card that each seat has turned up since the last deal; empty for a seat that has not."""
+    shown = ["", ""]
+    for event in events:
+        if isinstance(event, Deal):
+            shown = ["", ""]
+        elif isinstance(event, Reveal):
+            shown[event.seat] = event.cards
+    return shown[0], shown[1]

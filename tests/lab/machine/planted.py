@@ -94,17 +94,16 @@ def _spectator_resigns() -> Any:
         stranger = isinstance(body, entry_kinds.Resign) and self.setup.seat_of(entry.by) is None
         return self.setup.keys[0] if stranger and self.setup.keys[0] else real_signer(self, entry, body)
 
-    def verify_author(self: Any, entry: Any, author: Any) -> None:
-        if entry.kind != "resign":
-            real_author(self, entry, author)
+    def verify_author(self: Any, entry: Any, author: Any) -> Any:
+        return self.setup.seat_of(entry.by) if entry.kind == "resign" else real_author(self, entry, author)
 
     def verify(sig: Any, key: Any, namespace: str, message: bytes, by: str) -> None:
         if b'"kind":"resign"' not in message:
             real_verify(sig, key, namespace, message, by)
 
-    def verify_mail(self: Any, entry: Any, body: Any) -> None:
+    def verify_mail(self: Any, entry: Any, body: Any, seat: Any) -> None:
         if entry.kind != "resign":
-            real_mail(self, entry, body)
+            real_mail(self, entry, body, seat)
 
     def resign(self: Any, at: Any, entry: Any, knowledge: Any) -> Any:
         if at.setup.seat_of(entry.by) is not None:
