@@ -181,7 +181,7 @@ class ViewChecks:
             if view.seat != seat or heads.get(view.seq) != view.head or self.fault(view) is None:
                 continue
             try:
-                known = player_knowledge(path, seat, view, ())
+                known = player_knowledge(path, seat, view, (), before[-1].course.setup.ruleset)
             except HkojiError:
                 continue
             if [len(cards) for cards in known.dealt] == counts:

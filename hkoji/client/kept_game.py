@@ -152,8 +152,7 @@ class TimeKeeper:
     def fetch_head(self) -> None:
         """Fetches and keeps a signed head if the player waits for somebody else and time runs. Raises `TrustError`."""
         known = self._record.require()
-        deadline = self._kept(known).reading.deadline
-        if deadline is None or known.position.mine:
+        if known.position.mine or (deadline := self._kept(known).reading.deadline) is None:
             return
         try:
             self._record.fetch_head(deadline)
@@ -189,11 +188,9 @@ class TimeKeeper:
                 gifts.append(gift)
         outages = outages_between(said.outages, course.setup.way(reading.seat), reading.since)
         credits = credited_seconds(clock.control, largest_gift(gifts), outages)
-        return found._replace(
-            reading=read_clock(course, time_of_record(known.lines[-1]), credits),
-            gifts=tuple(gifts),
-            outages=outages,
-        )
+        if credits:
+            reading = read_clock(course, time_of_record(known.lines[-1]), credits)
+        return found._replace(reading=reading, gifts=tuple(gifts), outages=outages)
 
     # --- what can be said out of turn -------------------------------------------------------------------------------
 

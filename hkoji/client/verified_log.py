@@ -173,7 +173,7 @@ class VerifiedLog:
         if not lines:
             raise NotFoundError(tell("game"), self.vault.game)
         verify_game(new, self.vault.game)
-        seat = self._seat(lines)
+        seat = known.seat if known is not None and known.seat is not None else self._seat(lines)
         view = self._read_view(known, shown) if shown else known.view if known else None
         openings = (*self.vault.openings(), *(shown.openings if shown else ()))
         result = self._replay(known, lines, len(new), seat, view, openings)

@@ -324,6 +324,8 @@ class Course(NamedTuple):
         if seat is None:  # a newcomer
             verify_mail(entry.by, body.mail, held=body.certificate is not None)
             return
+        if body.mail is None and not self.setup.held_keys:  # neither side has anything of mail
+            return
         held = self.setup.held_key(seat)
         verify_mail(entry.by, body.mail, held=held is not None, least=held.grade if held else None)
 

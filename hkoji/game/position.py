@@ -252,8 +252,10 @@ def read_clock(course: Course, at: str, credits: int = 0) -> ClockReading:
     one, by gifts and outages that are known.
     """
     control, actor = course.setup.agreement.clock, course.actor
-    deadline = None if course.finished else course.deadline(at, credits)
-    if course.clock is None or actor is None or course.finished:
-        return ClockReading(control, None, None, deadline)
+    if course.finished:
+        return ClockReading(control)
+    deadline = course.deadline(at, credits)
+    if course.clock is None or actor is None:
+        return ClockReading(control, deadline=deadline)
     pace = course.clock.settled(at).due(course.clock.control, actor)
     return ClockReading(control, actor, pace.since, deadline, pace.banks, pace.spent, credits)

@@ -181,12 +181,12 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
     """
     known = public_knowledge(lines)
     if not isinstance(known, FullKnowledge):
-        return require_whole(replay(lines, player_knowledge(lines, seat, view, openings)))
+        return require_whole(_replay_seat(lines, seat, view, openings))
     result = replay(lines, known)
     if result.stop is not None:
         # A false opening in the end can make an earlier entry fail, even the player's own. A replay with only the
         # player's knowledge fails at the entry that is false.
-        stepwise = replay(lines, player_knowledge(lines, seat, view, openings))
+        stepwise = _replay_seat(lines, seat, view, openings)
         if stepwise.stop is not None and not isinstance(stepwise.stop, TrustError):
             result = stepwise
     result = require_whole(result)
@@ -194,6 +194,15 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
     if course is not None and course.stage is Stage.OVER and view is not None:
         _verify_shown(course, seat, view)
     return result
+
+
+def _replay_seat(lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening]) -> Replay:
+    """Replays the game with the cards of `seat` only."""
+    offered = replay(lines[:1], SpectatorKnowledge())
+    if offered.course is None:
+        return offered
+    known = player_knowledge(lines, seat, view, openings, offered.course.setup.ruleset)
+    return replay(lines[1:], known, after=offered)
 
 
 def require_whole(result: Replay) -> Replay:
@@ -227,11 +236,11 @@ def continue_own(
 
 
 def player_knowledge(
-    lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening], ruleset: Ruleset | None = None
+    lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening], ruleset: Ruleset
 ) -> SeatKnowledge:
     """Returns the knowledge of `seat`: the cards of moves in `lines` that it can open, and all cards shown to it.
 
-    `ruleset` is needed if `lines` do not begin with the offer. Raises `TrustError` if the view shows no cards.
+    Raises `TrustError` if the view shows no cards.
     """
     commits: dict[tuple[int, int], str] = {}
     published: list[Opening] = []
@@ -252,7 +261,7 @@ def player_knowledge(
     if view is None:
         return SeatKnowledge(seat, (), fitting)
     try:
-        dealt = shown_cards(view, (ruleset or _ruleset_of(lines)).pack)
+        dealt = shown_cards(view, ruleset.pack)
     except NotationError as error:
         raise TrustError(
             tell("the service has shown something that is not cards: {reason}", reason=error), hint=KEEP_FOLDER
@@ -270,9 +279,3 @@ def _verify_shown(course: Course, seat: Seat, view: View) -> None:
             tell("the service showed you other cards in round {round} than its seed gives", round=changed),
             hint=KEEP_FOLDER,
         )
-
-
-def _ruleset_of(lines: Sequence[Line]) -> Ruleset:
-    body = parse_body(lines[0].entry.kind, lines[0].entry.body)
-    assert isinstance(body, entry_kinds.Offer)
-    return body.ruleset

@@ -94,7 +94,7 @@ class Board(ABC):
         self.plain: Final = look.plain
         self.notes: Final = look.notes
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
-        self.turned_up: Final = _turned_up(position.events)
+        self.turned_up: Final = turned_up(position.events)
         self.you: Final = position.seat is not None and not position.studied
 
     @property
@@ -375,7 +375,7 @@ class Board(ABC):
             yield self.say(message)
 
 
-def _turned_up(events: Iterable[Event]) -> tuple[str, str]:
+def turned_up(events: Iterable[Event]) -> tuple[str, str]:
     """The card that each seat has turned up since the last deal; empty for a seat that has not."""
     shown = ["", ""]
     for event in events:

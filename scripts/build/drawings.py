@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.game.replay import Replay, replay
-from hkoji.rules.events import DECISIONS, turned_up
+from hkoji.rules.events import DECISIONS
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.rules.transcript import format_event
-from hkoji.show.board import Scene
+from hkoji.show.board import Scene, turned_up
 from hkoji.show.games import draw_position
 from hkoji.show.svg.charts import Bar, Chart, draw_charts
 from hkoji.study.shares import Share

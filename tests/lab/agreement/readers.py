@@ -170,7 +170,8 @@ def _assert_player(table: Table, referee: Replay, seat: Seat, before: Table | No
         return
     view = host.view(refereed, seat)
     mine = [each for each in refereed.openings if lines[each.seq].entry.by == refereed.course.setup.names[seat]]
-    own = _whole(replay(lines, player_knowledge(lines, seat, view, mine)), lines)
+    own_cards = player_knowledge(lines, seat, view, mine, refereed.course.setup.ruleset)
+    own = _whole(replay(lines, own_cards), lines)
     _assert_seen(own, referee, seat)
     verify_view(view, own.steps[-1].course, seat)
     client = replay_own(lines, seat, view, mine)
