@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from itertools import count
+from itertools import count, islice
 from math import gcd, prod
 from typing import Final, NamedTuple
 
@@ -46,14 +46,17 @@ class StrangeRsa(NamedTuple):
 def strange_rsa(bits: int, e: int = 65537) -> StrangeRsa:
     """A key of that size, with as many primes as it takes."""
     size, more = divmod(bits, parts := bits // 128)
-    found: list[int] = []
-    while len(found) < parts:
-        wanted = size + (0 if found else more)
-        # So close below a power of two that no product of them is a bit too short.
-        candidates = (each for each in count(2**wanted - 2 ** (wanted - 16) + 1, 2) if gcd(each - 1, e) == 1)
-        found.append(next(each for each in candidates if each not in found and pow(2, each - 1, each) == 1))
+    first = next(_primes(size + more, e))
+    found = (first, *islice((each for each in _primes(size, e) if each != first), parts - 1))
     n, phi = prod(found), prod(each - 1 for each in found)
     return StrangeRsa(n, e, pow(e, -1, phi))
+
+
+def _primes(bits: int, e: int) -> Iterator[int]:
+    """Yields primes, so close below a power of two that no product of them is a bit too short."""
+    for each in count(2**bits - 2 ** (bits - 16) + 1, 2):
+        if gcd(each - 1, e) == 1 and pow(2, each - 1, each) == 1:
+            yield each
 
 
 def _der(tag: int, content: bytes) -> bytes:
