@@ -103,6 +103,7 @@ def plays(order: object, action: str) -> bool:
     return isinstance(order, tuple) and [(each.kind, each.action) for each in order] == [(OrderKind.MOVE, action)]
 
 
+@fewer
 @given(RULESETS, SEEDS)
 def test_every_loose_form_of_a_legal_move_is_that_move(ruleset: Hanamikoji | GeishasRoad, seed: int) -> None:
     chance = random.Random(seed)

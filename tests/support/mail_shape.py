@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import encodebytes
 from binascii import b2a_qp
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -90,6 +91,7 @@ def describe(raw: bytes, due: str = "turn", reader: int = READER_VERSION) -> str
     return who + "; ".join(" ".join((order.kind.value, *order.words, order.action)).strip() for order in orders)
 
 
+@cache
 def position(due: str) -> State | None:
     """The position in which a mail is read."""
     if not due:
