@@ -52,17 +52,16 @@ def test_no_program_makes_a_row_in_another_way_or_adds_one_to_a_session() -> Non
         text = path.read_text()
         if "hkoji_server.store" not in text:
             continue
+        assert "Session(" not in text or path == Path(__file__), path
+        if "tables" not in text:
+            continue
+        nodes = tuple(ast.walk(ast.parse(text)))
         imported = {
             each.asname or each.name
-            for node in ast.walk(ast.parse(text))
+            for node in nodes
             if isinstance(node, ast.ImportFrom) and node.module in (tables.__name__, mail_tables.__name__)
             for each in node.names
             if each.name in ROWS
         }
-        called = {
-            node.func.id
-            for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        }
+        called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         assert not imported & called, path
-        assert "Session(" not in text or path == Path(__file__), path
