@@ -102,7 +102,7 @@ class ChoiceStore(SqlSteps):
     async def remove_block(self, player: str, other: str) -> bool:
         """Removes a block. Returns False if there is none."""
         gone = delete(BLOCK).where(BLOCK.c.player == player, BLOCK.c.other == other)
-        return await self._transaction(lambda connection: connection.execute(gone).rowcount == 1)
+        return await self._change(gone) == 1
 
     async def is_blocked(self, player: str, other: str) -> bool:
         """Returns whether `player` has blocked `other`."""
@@ -179,17 +179,17 @@ class ChannelStore(SqlSteps):
         """
         waits = (*_own(player, channel), CHANNEL.c.confirmed.is_(None), CHANNEL.c.code == digest)
         confirmed = update(CHANNEL).where(*waits).values(confirmed=at, code=None)
-        return await self._holding(lambda connection: connection.execute(confirmed).rowcount == 1)
+        return await self._change(confirmed) == 1
 
     async def reset_channel(self, player: str, channel: str) -> bool:
         """Forgets the failures of a player's channel, and sends to it again. Returns False if there is none."""
         reset = update(CHANNEL).where(*_own(player, channel)).values(failures=0, off=None)
-        return await self._holding(lambda connection: connection.execute(reset).rowcount == 1)
+        return await self._change(reset) == 1
 
     async def set_channel_settings(self, channel: str, settings: str) -> bool:
         """Replaces the settings of a channel. Returns False if there is none."""
         changed = update(CHANNEL).where(CHANNEL.c.id == channel).values(settings=settings)
-        return await self._transaction(lambda connection: connection.execute(changed).rowcount == 1)
+        return await self._change(changed) == 1
 
     async def remove_channel(self, player: str, channel: str) -> bool:
         """Removes a channel of the player and what was to be sent to it. Returns False if there is none.

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any, cast
 
 from hkoji.errors import HkojiError
@@ -48,7 +49,7 @@ class Store(
     """The games and players of a service. Writes are on disk when they return.
 
     The names of the methods are labels of the metrics. A backend gives the steps of `SqlSteps`, and the methods that
-    each database does in another way: appends and new games, login challenges, heads, hints and `drained`.
+    each database does in another way: appends and new games, heads, hints and `drained`.
     """
 
 
@@ -57,18 +58,10 @@ Observe = Callable[[str, float, HkojiError | None], None]
 
 
 def timed_store(store: Store, observe: Observe) -> Store:
-    """Returns `store` with a call of `observe` after every awaited call."""
-    return cast(Store, TimedStore(store, observe))
-
-
-class TimedStore:
-    """The awaited methods of a store, timed, and the others as they are."""
-
-    def __init__(self, store: Store, observe: Observe) -> None:
-        for name in dir(Store):
-            if not name.startswith("_"):
-                call = getattr(store, name)
-                setattr(self, name, _timed(name, call, observe) if iscoroutinefunction(call) else call)
+    """Returns `store` with a call of `observe` after every awaited call; the other methods are as they are."""
+    calls = {name: getattr(store, name) for name in dir(Store) if not name.startswith("_")}
+    timed = {name: _timed(name, call, observe) for name, call in calls.items() if iscoroutinefunction(call)}
+    return cast(Store, SimpleNamespace(**calls | timed))
 
 
 def _timed(name: str, call: Callable[..., Awaitable[Any]], observe: Observe) -> Callable[..., Awaitable[Any]]:

@@ -244,11 +244,3 @@ WAITS: Final = Hint(waits=True)
 
 OnHint = Callable[[Hint], None]
 """A function that is called with each hint. It returns at once, and raises nothing."""
-
-
-def hint_of(append: Append) -> Hint:
-    """Returns the hint that an append gives."""
-    summary = append.summary
-    names = tuple(name for name in (summary.host, summary.guest, summary.invite) if name)
-    # Most notices of moves are due later, and the process that sends them looks for these by itself.
-    return Hint(append.game, names, waits=any(each.not_before <= append.at for each in append.notices))

@@ -190,7 +190,7 @@ class GameStore(SqlSteps):
 
     async def set_origin(self, origin: str) -> None:
         """Changes the origin."""
-        await self._transaction(lambda connection: connection.execute(update(SERVICE).values(origin=origin)).rowcount)
+        await self._change(update(SERVICE).values(origin=origin))
 
     # --- offers, and what is no longer needed ---------------------------------------------------------------------
 

@@ -127,7 +127,7 @@ class LetterStore(SqlSteps):
     async def drop_waiting(self, game: str, event: str, channel: str) -> int:
         """Deletes the notices of one event of a game to a channel that were not sent. Returns how many there were."""
         gone = delete(OUTBOX).where(OUTBOX.c.game == game, OUTBOX.c.event == event, OUTBOX.c.channel == channel)
-        return await self._holding(lambda connection: connection.execute(gone).rowcount)
+        return await self._change(gone)
 
     async def count_letter(
         self, channel: str, now: str, *, per_day: int, per_hour: int
@@ -199,7 +199,7 @@ class LetterStore(SqlSteps):
     async def remove_probes(self, digests: Collection[str]) -> None:
         """Waits for these mails no longer, and forgets what has come."""
         gone = delete(PROBE).where(PROBE.c.digest.in_(digests))
-        await self._transaction(lambda connection: connection.execute(gone).rowcount)
+        await self._change(gone)
 
     # --- a mailbox that is read by IMAP -------------------------------------------------------------------------------
 
@@ -253,7 +253,7 @@ class LetterStore(SqlSteps):
     async def forget_entropy(self, game: str, source: str) -> None:
         """Forgets the entropy of a draft, because its `seed` is on record or never will be."""
         forgotten = update(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source == source).values(entropy=None)
-        await self._transaction(lambda connection: connection.execute(forgotten).rowcount)
+        await self._change(forgotten)
 
     async def drop_draft(self, game: str, source: str, submission: str, commit: str, *, closed: bool = False) -> None:
         """Removes a draft and its evidence, unless another process has put another submission in its place.
@@ -273,7 +273,7 @@ class LetterStore(SqlSteps):
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         """Removes drafts whose entries are on record, and with them their entropy."""
         gone = delete(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source.in_(sources))
-        await self._transaction(lambda connection: connection.execute(gone).rowcount)
+        await self._change(gone)
 
     async def evidence(self, game: str, name: str) -> tuple[MailEvidence, ...]:
         """Returns the mails of a player that are kept as evidence for a game, by the commitments."""

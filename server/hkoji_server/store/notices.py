@@ -173,7 +173,7 @@ class NoticeStore(SqlSteps):
         if anew:
             values.update(due=not_before, tries=0)
         put_off = update(OUTBOX).where(*_as_leased(leased)).values(values)
-        return await self._holding(lambda connection: connection.execute(put_off).rowcount == 1)
+        return await self._change(put_off) == 1
 
     async def give_up_notice(self, leased: LeasedNotice, now: str, most: int) -> bool:
         """Deletes a notice that could not be sent, and counts a failure of its channel.
@@ -206,7 +206,7 @@ class NoticeStore(SqlSteps):
         # Nearly always there is none, and a read disturbs no writer.
         if not await self._read(_ANY_STRAY):
             return 0
-        return await self._holding(lambda connection: connection.execute(delete(OUTBOX).where(_STRAY)).rowcount)
+        return await self._change(delete(OUTBOX).where(_STRAY))
 
 
 # --- what is written with an entry, a statement or a message ----------------------------------------------------------

@@ -7,7 +7,6 @@ function does all of its work or raises. A key that a player has had can never b
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, or_, select, update
@@ -21,6 +20,7 @@ from hkoji_server.store.mail_tables import HELD_KEY
 from hkoji_server.store.reservations import verify_not_reserved
 from hkoji_server.store.sql_steps import SqlSteps
 from hkoji_server.store.tables import (
+    CHALLENGE,
     CODE,
     ENTRY,
     GAME,
@@ -56,7 +56,7 @@ class CodeStore(SqlSteps):
     async def withdraw_code(self, digest: str) -> bool:
         """Forgets a code for new players. Returns False if there is none."""
         gone = delete(CODE).where(CODE.c.digest == digest, CODE.c.name.is_(None))
-        return await self._transaction(lambda connection: connection.execute(gone).rowcount == 1)
+        return await self._change(gone) == 1
 
 
 def keep_code(connection: Connection, code: OperatorCode) -> None:
@@ -217,16 +217,23 @@ class PlayerStore(SqlSteps):
 
     # --- logins ---------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     async def add_challenge(self, digest: str, expires: str) -> None:
         """Keeps a login challenge by its digest."""
+        await self._change(insert(CHALLENGE).values(digest=digest, expires=expires))
 
-    @abstractmethod
     async def take_challenge(self, digest: str, now: str) -> bool:
         """Uses a challenge up, and forgets those that have expired.
 
         Returns False if there is no such challenge or it has expired.
         """
+
+        def work(connection: Connection) -> bool:
+            good = delete(CHALLENGE).where(CHALLENGE.c.digest == digest, CHALLENGE.c.expires > now)
+            taken = connection.execute(good).rowcount == 1
+            connection.execute(delete(CHALLENGE).where(CHALLENGE.c.expires <= now))
+            return taken
+
+        return await self._holding(work)
 
     async def add_token(self, digest: str, name: str, expires: str, now: str, key: str = "") -> None:
         """Keeps a login token by its digest, and forgets those that have expired.
@@ -248,9 +255,9 @@ class PlayerStore(SqlSteps):
 
         await self._transaction(work)
 
-    @abstractmethod
     async def drop_token(self, digest: str) -> None:
         """Forgets a token."""
+        await self._change(delete(TOKEN).where(TOKEN.c.digest == digest))
 
     async def token(self, digest: str, now: str) -> str | None:
         """Returns the name of the player whose token it is; None if there is none or it has expired."""

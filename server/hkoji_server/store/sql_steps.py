@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ClauseElement, Connection, Dialect
+from sqlalchemy import ClauseElement, Connection, Dialect, Executable
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
@@ -72,6 +72,10 @@ class SqlSteps(ABC):
         Each statement sees what was committed before it began. Then none misses what was committed while the
         transaction waited for the row.
         """
+
+    async def _change(self, statement: Executable) -> int:
+        """Executes one statement in a transaction of its own, and returns how many rows it has changed."""
+        return await self._holding(lambda connection: connection.execute(statement).rowcount)
 
     @abstractmethod
     async def _entering(self, work: Callable[[Connection], T]) -> T:

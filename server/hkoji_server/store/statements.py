@@ -11,7 +11,7 @@ from hkoji.game.clock import Way
 from hkoji.game.course import OVER
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
-from hkoji_server.store.game_values import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary
+from hkoji_server.store.game_values import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary, Hint
 from hkoji_server.store.mail_tables import HELD_KEY
 from hkoji_server.store.outages import no_more_outages
 from hkoji_server.store.sql_steps import Row, Values
@@ -132,3 +132,11 @@ def entry_values(line: Line) -> Values:
         "receipt": line.receipt.receipt.text,
         "receipt_sig": line.receipt.sig,
     }
+
+
+def hint_of(append: Append) -> Hint:
+    """Returns the hint that an append gives."""
+    summary = append.summary
+    names = tuple(name for name in (summary.host, summary.guest, summary.invite) if name)
+    # Most notices of moves are due later, and the process that sends them looks for these by itself.
+    return Hint(append.game, names, waits=any(each.not_before <= append.at for each in append.notices))

@@ -295,8 +295,8 @@ class SerializableTransactions:
         """
         return await asyncio.to_thread(self._run, work, "SERIALIZABLE")
 
-    async def run_locking(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work`, whose first statement takes a lock, likewise at READ COMMITTED.
+    async def run_locking(self, work: Callable[[Connection], T], lock: str | None = None) -> T:
+        """Runs `lock` and then `work`, of which the first statement takes a lock, likewise at READ COMMITTED.
 
         Each statement sees what was committed before it began. No statement waits longer for a lock than 10 seconds.
         """
@@ -304,6 +304,8 @@ class SerializableTransactions:
         def patient(connection: Connection) -> T:
             # Every append waits behind a transaction that waits to be alone.
             connection.exec_driver_sql(_LOCK_PATIENCE)
+            if lock is not None:
+                connection.exec_driver_sql(lock)
             return work(connection)
 
         return await asyncio.to_thread(self._run, patient, "READ COMMITTED")

@@ -52,7 +52,6 @@ from hkoji_server.store.statements import (
     summary_values,
 )
 from hkoji_server.store.tables import (
-    CHALLENGE,
     CHANNEL,
     ENTRY,
     GAME,
@@ -62,7 +61,6 @@ from hkoji_server.store.tables import (
     RETIRED,
     SECRET,
     STATEMENT,
-    TOKEN,
 )
 from hkoji_server.store.time_contract import latest
 
@@ -212,14 +210,6 @@ COUNT: Final = _text(COUNTED_OFFERS)
 FORGET: Final = _text(FORGET_OFFERS)
 NOTE: Final = _text(NOTE_OFFER)
 HEADS_OF: Final = select(GAME.c.game, GAME.c.seq).where(GAME.c.game == any_(_list("b_games", Text)))
-DROP_TOKEN: Final = _text(delete(TOKEN).where(TOKEN.c.digest == bindparam("b_digest")))
-ADD_CHALLENGE: Final = _text(insert_or(CHALLENGE).on_conflict_do_nothing())
-TAKE_CHALLENGE: Final = _text(
-    delete(CHALLENGE)
-    .where(CHALLENGE.c.digest == bindparam("b_digest"), CHALLENGE.c.expires > bindparam("b_now"))
-    .returning(CHALLENGE.c.digest)
-)
-FORGET_CHALLENGES: Final = _text(delete(CHALLENGE).where(CHALLENGE.c.expires <= bindparam("b_now")))
 
 
 def append_values(append: Append) -> Values:

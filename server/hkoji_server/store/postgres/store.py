@@ -65,7 +65,7 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store.batch_thread import CallThread
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Append, Decide, Hint, NewGame, OfferQuota, OnHint, hint_of
+from hkoji_server.store.game_values import Append, Decide, Hint, NewGame, OfferQuota, OnHint
 from hkoji_server.store.games import CountedOffers, quota_values, verify_may_offer
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import ClosedMailError
@@ -74,7 +74,7 @@ from hkoji_server.store.postgres import statements
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections, SerializableTransactions
 from hkoji_server.store.postgres.hints import PostgresHints
 from hkoji_server.store.sql_steps import Row, Values
-from hkoji_server.store.statements import open_games_values, verify_may_open
+from hkoji_server.store.statements import hint_of, open_games_values, verify_may_open
 from hkoji_server.store.tables import RetiredKey
 from hkoji_server.store.time_contract import StaleDecisionError
 
@@ -125,21 +125,6 @@ class PostgresStore(Store):
             )
         # They may have opened games for it.
         await self._transaction(lambda connection: look_at_invitations(connection, retired))
-
-    async def add_challenge(self, digest: str, expires: str) -> None:
-        await self._write(statements.ADD_CHALLENGE, {"digest": digest, "expires": expires})
-
-    async def take_challenge(self, digest: str, now: str) -> bool:
-        async def take(connection: PostgresConnection) -> bool:
-            taken = await connection.execute(statements.TAKE_CHALLENGE, {"b_digest": digest, "b_now": now})
-            await connection.execute(statements.FORGET_CHALLENGES, {"b_now": now})
-            return taken.rowcount == 1
-
-        # Not retried: a second try would find the challenge taken, and could not know whether the first try took it.
-        return await self._connections.once(take)
-
-    async def drop_token(self, digest: str) -> None:
-        await self._write(statements.DROP_TOKEN, {"b_digest": digest})
 
     # --- games ----------------------------------------------------------------------------------------------------
 
@@ -293,18 +278,10 @@ class PostgresStore(Store):
         return await self._transactions.run_locking(work)
 
     async def _entering(self, work: Callable[[Connection], T]) -> T:
-        def enter(connection: Connection) -> T:
-            connection.exec_driver_sql(statements.ENTER)
-            return work(connection)
-
-        return await self._transactions.run_locking(enter)
+        return await self._transactions.run_locking(work, statements.ENTER)
 
     async def _alone(self, work: Callable[[Connection], T]) -> T:
-        def alone(connection: Connection) -> T:
-            connection.exec_driver_sql(statements.ALONE)
-            return work(connection)
-
-        return await self._transactions.run_locking(alone)
+        return await self._transactions.run_locking(work, statements.ALONE)
 
     def _publish(self, hint: Hint) -> None:
         self._hints.publish(hint)
@@ -312,14 +289,6 @@ class PostgresStore(Store):
     def _time(self, connection: Connection) -> datetime:
         now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
         return now.astimezone(UTC)
-
-    async def _write(self, statement: str, values: Values) -> None:
-        """Executes a statement that may be executed twice without harm."""
-
-        async def write(connection: PostgresConnection) -> None:
-            await connection.execute(statement, values)
-
-        await self._connections.again(write)
 
     async def _contains(self, game: str, *lines: Line) -> bool:
         """Returns whether a game contains exactly these lines at their place."""

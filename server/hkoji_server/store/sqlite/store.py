@@ -22,7 +22,7 @@ from hkoji.errors import ConflictError, NotFoundError, StorageError
 from hkoji.game.course import OVER
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Append, Decide, Hint, NewGame, OnHint, hint_of
+from hkoji_server.store.game_values import Append, Decide, Hint, NewGame, OnHint
 from hkoji_server.store.games import (
     COUNTED_OFFERS,
     FORGET_OFFERS,
@@ -48,6 +48,7 @@ from hkoji_server.store.statements import (
     PLACE,
     advance_values,
     entry_values,
+    hint_of,
     moves_look,
     open_games_values,
     outline_values,
@@ -55,7 +56,7 @@ from hkoji_server.store.statements import (
     summary_values,
     verify_may_open,
 )
-from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, SECRET, STATEMENT, TOKEN, RetiredKey, one_of
+from hkoji_server.store.tables import ENTRY, GAME, OPENING, SECRET, STATEMENT, RetiredKey, one_of
 from hkoji_server.store.time_contract import UTC_CLOCK, Clock, StaleDecisionError, latest
 
 T = TypeVar("T")
@@ -156,27 +157,6 @@ class SqliteStore(Store):
             raise StorageError(
                 tell("the disk is full"), hint=tell("free some space: on a full disk no move can be saved")
             )
-
-    # --- logins ---------------------------------------------------------------------------------------------------
-
-    async def add_challenge(self, digest: str, expires: str) -> None:
-        await self._transaction(
-            lambda connection: connection.execute(insert(CHALLENGE).values(digest=digest, expires=expires)).rowcount
-        )
-
-    async def take_challenge(self, digest: str, now: str) -> bool:
-        def work(connection: Connection) -> bool:
-            good = delete(CHALLENGE).where(CHALLENGE.c.digest == digest, CHALLENGE.c.expires > now)
-            taken = connection.execute(good).rowcount == 1
-            connection.execute(delete(CHALLENGE).where(CHALLENGE.c.expires <= now))
-            return taken
-
-        return await self._transaction(work)
-
-    async def drop_token(self, digest: str) -> None:
-        await self._transaction(
-            lambda connection: connection.execute(delete(TOKEN).where(TOKEN.c.digest == digest)).rowcount
-        )
 
     # --- games ----------------------------------------------------------------------------------------------------
 
