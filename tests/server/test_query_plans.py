@@ -19,7 +19,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.game_statements import _OVERDUE
 from hkoji_server.store.game_values import NewNotice, OfferQuota, OpenFilter, Query, Speed
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.mail_invitations import AskedMailbox, MailboxMove
+from hkoji_server.store.mail_invitations import MailboxMove, NewMailbox
 from hkoji_server.store.mail_tables import KeptCertificate
 from hkoji_server.store.mail_values import ImapPlace, Mailbox, NewAnswer, ProbeMail
 from hkoji_server.store.postgres.statements import DIALECT
@@ -317,7 +317,7 @@ async def add_moved(store: Store, box: Mailbox, certificate: KeptCertificate) ->
     """Asks the owner of a mailbox, and closes a mail with which that takes the place of another one."""
     new = Mailbox("channel-79", "erin", "erin@example.net", "", "en", "asked", AT, confirm="move.79")
     for _ in range(2):
-        asked = await store.ask_mailbox(AskedMailbox(new, "{}", "alice"))
+        asked = await store.ask_mailbox(NewMailbox(new, "{}", "alice"))
     kept = await store.add_incoming(mail(box, 5))
     assert kept.number is not None
     moved = MailboxMove(box.channel, asked.channel, replace(certificate, text="{}"), AT)

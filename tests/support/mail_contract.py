@@ -14,7 +14,7 @@ from hkoji_server.service.mail.tokens import LetterIds, LetterThreads
 from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, NewGame, NewNotice
-from hkoji_server.store.mail_invitations import AskedMailbox, NewMailbox
+from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import MailEvidence
 from hkoji_server.store.mail_values import (
     EVENTS_OF,
@@ -68,13 +68,13 @@ def invitation(name: str = "bob", address: str = "", number: int = 1, **changes:
     address = address or f"{name.title()}@Example.org"
     box = Mailbox(f"channel-{number}", name, address, key, "en", "invited", FIRST)
     certificate = a_certificate(f'{{"at":"{FIRST}","key":"{key}"}}', key, address.lower(), f"{number:064x}")
-    made = NewMailbox(box, "{}", a_held_key(key, name, f"private {number}"), certificate, "alice", FIRST)
+    made = NewMailbox(box, "{}", "alice", a_held_key(key, name, f"private {number}"), certificate)
     return replace(made, **changes)
 
 
 def later(new: NewMailbox, at: str, **changes: Any) -> NewMailbox:
     """The same at another time."""
-    return replace(new, at=at, mailbox=replace(new.mailbox, since=at), **changes)
+    return replace(new, mailbox=replace(new.mailbox, since=at), **changes)
 
 
 def with_mailbox(store: Store, name: str = "bob", number: int = 1) -> Mailbox:
@@ -192,7 +192,7 @@ class MailContract:
         assert run(store.mailbox_at("bob@example.org")) == new.mailbox
 
     def test_a_host_who_invites_opens_one_game_and_nobody_else_does(self, store: Store) -> None:
-        run(store.invite_mailbox(invitation(at=now())))
+        run(store.invite_mailbox(later(invitation(), now())))
         at = now()
         assert run(store.may_invite("bob", "alice", at))
         assert not run(store.may_invite("bob", "carol", at))
@@ -670,25 +670,25 @@ class MailContract:
         with_mailbox(store)
         new = Mailbox("asked", "alice", "Alice@Example.org", "", "en", "asked", FIRST, confirm="on.1")
         for channel in ("asked", "again"):
-            asked = run(store.ask_mailbox(AskedMailbox(replace(new, channel=channel), "{}", "alice")))
+            asked = run(store.ask_mailbox(NewMailbox(replace(new, channel=channel), "{}", "alice")))
             assert asked == new
         assert outbox(store) == [("", 0, "confirm", "asked")]
         # Another address of the player takes its place. That of somebody who plays here cannot be asked.
         other = replace(new, channel="other", address="alice@example.net")
-        assert run(store.ask_mailbox(AskedMailbox(other, "{}", "alice"))) == other
+        assert run(store.ask_mailbox(NewMailbox(other, "{}", "alice"))) == other
         assert run(store.mailbox("asked")) is None
         with pytest.raises(ForbiddenError):
-            run(store.ask_mailbox(AskedMailbox(replace(new, address="bob@example.org"), "{}", "alice")))
+            run(store.ask_mailbox(NewMailbox(replace(new, address="bob@example.org"), "{}", "alice")))
         assert outbox(store) == [("", 0, "confirm", "other")]
 
     def test_a_name_that_is_asked_for_is_reserved_for_a_day(self, store: Store) -> None:
         with_mailbox(store)
         new = Mailbox("asked", "carol", "carol@example.org", key_text(231), "en", "asked", FIRST, confirm="register.1")
-        run(store.ask_mailbox(AskedMailbox(new, "{}", "carol@example.org")))
+        run(store.ask_mailbox(NewMailbox(new, "{}", "carol@example.org")))
         for name in ("carol", "alice"):
             taken = replace(new, channel="other", name=name, address="dave@example.org", held_key=key_text(232))
             with pytest.raises(ExistsError):
-                run(store.ask_mailbox(AskedMailbox(taken, "{}", "dave@example.org")))
+                run(store.ask_mailbox(NewMailbox(taken, "{}", "dave@example.org")))
         assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY - 1))) == new
         assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY))) is None
 

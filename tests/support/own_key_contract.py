@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append
-from hkoji_server.store.mail_invitations import AskedMailbox, MailboxMove
+from hkoji_server.store.mail_invitations import MailboxMove, NewMailbox
 from hkoji_server.store.mail_values import Mailbox, NewAnswer
 from hkoji_server.store.tables import Player
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -249,7 +249,7 @@ class OwnKeyContract:
         box = with_mailbox(store)
         run(store.add_code(CODE))
         new = Mailbox("channel-9", "bob", "bob@example.net", "", "en", "asked", FIRST, confirm="move.9")
-        asked = run(store.ask_mailbox(AskedMailbox(new, "{}", None)))
+        asked = run(store.ask_mailbox(NewMailbox(new, "{}", None)))
         number = run(store.add_incoming(mail(box, 1))).number
         assert number is not None
         certificate = a_certificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
@@ -262,7 +262,7 @@ class OwnKeyContract:
     def test_an_erasure_leaves_nothing_of_a_mailbox_that_was_moved_from(self, store: Store) -> None:
         box = with_mailbox(store)
         new = Mailbox("channel-9", "bob", "bob@example.net", "", "en", "asked", FIRST, confirm="move.9")
-        asked = run(store.ask_mailbox(AskedMailbox(new, "{}", None)))
+        asked = run(store.ask_mailbox(NewMailbox(new, "{}", None)))
         number = run(store.add_incoming(mail(asked, 1))).number
         assert number is not None
         certificate = a_certificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_invitations import AskedMailbox
+from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_values import Mailbox
 
 from hkoji.errors import ForbiddenError
@@ -18,13 +18,13 @@ from tests.support.time_contract import FIRST, SECOND
 ADDRESS = "Alice@phone.example"
 
 
-def asked(number: int = 90, address: str = ADDRESS, name: str = "alice") -> AskedMailbox:
+def asked(number: int = 90, address: str = ADDRESS, name: str = "alice") -> NewMailbox:
     """A mailbox that a player with a key of their own has named."""
     key = key_text(number)
     box = Mailbox(f"channel-{number}", name, address, key, "en", "asked", FIRST, confirm=f"on.{number}")
     held = a_held_key(key, name, f"private {number}")
     certificate = a_certificate(f'{{"at":"{FIRST}","key":"{key}"}}', key, address.lower(), f"{number:064x}")
-    return AskedMailbox(box, "{}", name, held, certificate)
+    return NewMailbox(box, "{}", name, held, certificate)
 
 
 def in_use(store: Store) -> Mailbox:

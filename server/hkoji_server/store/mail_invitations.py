@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
@@ -50,30 +51,16 @@ from hkoji_server.store.reservations import RESERVED, reserved_values, standing_
 from hkoji_server.store.sql_steps import SqlSteps
 from hkoji_server.store.tables import CHANNEL, PLAYER, Player
 
+T = TypeVar("T")
 _YEAR: Final = 365 * DAY
 
 
 @dataclass(frozen=True, slots=True)
 class NewMailbox:
-    """An invitation to play by mail, at the time `at`: a mailbox to add, its held key, and the certificate.
-
-    `settings` is the text of those of its channel. `by` is the player who invites, None for the operator.
-    """
-
-    mailbox: Mailbox
-    settings: str
-    held: KeptHeldKey
-    certificate: KeptCertificate
-    by: str | None
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskedMailbox:
-    """A mailbox in state `asked`, to add: `mailbox.confirm` is what its owner is asked to confirm.
+    """A mailbox to add, in state `invited` or `asked`, from `mailbox.since` on.
 
     `held` and `certificate` are those of a held key that is made for it; with None of them `mailbox.held_key` is empty.
-    `settings` is the text of those of its channel. `by` is who asks, for the limits; None for the operator.
+    `settings` is the text of those of its channel. `by` is who invites or asks, for the limits; None for the operator.
     """
 
     mailbox: Mailbox
@@ -109,19 +96,9 @@ class InvitationStore(SqlSteps):
         same, if the mailbox plays here, is blocked, has an open invitation, or left `MOST_UNANSWERED` unanswered.
         """
 
-        def count(connection: Connection) -> KeptCertificate | None:
-            same = _invited(connection, new)
-            if same is None:
-                _count_attempt(connection, new.by, new.at, new.mailbox.address)
-            return same
+        return await self._counted(new, _invited, _invite)
 
-        # An attempt that is refused counts too: so nobody can try many mailboxes.
-        same = await self._transaction(count)
-        if same is not None:
-            return same
-        return await self._waking(self._transaction(lambda connection: _invite(connection, new)))
-
-    async def ask_mailbox(self, new: AskedMailbox) -> Mailbox:
+    async def ask_mailbox(self, new: NewMailbox) -> Mailbox:
         """Adds a mailbox in state `asked`, and a row `confirm` of the outbox. Returns it.
 
         If its owner is asked the same for this name already, since less than a day, nothing changes, and the earlier
@@ -129,16 +106,27 @@ class InvitationStore(SqlSteps):
         `invite_mailbox` raises, `ExistsError` only if a name is asked for (`REGISTERS`).
         """
 
-        def count(connection: Connection) -> Mailbox | None:
-            same = _asked(connection, new)
+        return await self._counted(new, _asked, _ask)
+
+    async def _counted(
+        self,
+        new: NewMailbox,
+        find: Callable[[Connection, NewMailbox], T | None],
+        make: Callable[[Connection, NewMailbox], T],
+    ) -> T:
+        """Returns what `find` finds of an earlier attempt. Without one it counts this one, and returns what is made."""
+
+        def count(connection: Connection) -> T | None:
+            same = find(connection, new)
             if same is None:
                 _count_attempt(connection, new.by, new.mailbox.since, new.mailbox.address)
             return same
 
+        # An attempt that is refused counts too: so nobody can try many mailboxes.
         same = await self._transaction(count)
         if same is not None:
             return same
-        return await self._waking(self._transaction(lambda connection: _ask(connection, new)))
+        return await self._waking(self._transaction(lambda connection: make(connection, new)))
 
     async def may_invite(self, name: str, host: str, now: str) -> bool:
         """Returns whether `host` may open a game for the player `name`: not if somebody else has reserved the name, or
@@ -185,7 +173,7 @@ def _invited(connection: Connection, new: NewMailbox) -> KeptCertificate | None:
         MAILBOX.c.address == box.address.lower(),
         MAILBOX.c.name == box.name,
         MAILBOX.c.invited_by.is_not_distinct_from(new.by),
-        standing_at(new.at),
+        standing_at(box.since),
         ~used(),
     )
     key = select(MAILBOX.c.held_key).where(*same).scalar_subquery()
@@ -269,17 +257,25 @@ def _invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
         raise ExistsError(tell("player"), name, hint=hint)
     if (same := _invited(connection, new)) is not None:
         return same
-    verify_not_reserved(connection, name, "", new.at)
-    earlier = _idle_at(connection, box, new.at)
-    _must_answer(connection, new.by, new.at, box)
-    connection.execute(insert(HELD_KEY).values(new.held.model_dump()))
-    connection.execute(insert(CERTIFICATE).values(new.certificate.model_dump()))
+    verify_not_reserved(connection, name, "", box.since)
+    earlier = _idle_at(connection, box, box.since)
+    _must_answer(connection, new.by, box.since, box)
     if earlier is not None:  # it was invited before, and is a mailbox anew
         forget_mailbox(connection, earlier)
-    add_mailbox(connection, box, new.settings, new.at, invited=new.at, invited_by=new.by)
+    _add(connection, new, invited=box.since, invited_by=new.by)
     if new.by is None:
-        add_letter(connection, NO_GAME, 0, "invited", box.channel, new.at)
+        add_letter(connection, NO_GAME, 0, "invited", box.channel, box.since)
+    assert new.certificate is not None
     return new.certificate
+
+
+def _add(connection: Connection, new: NewMailbox, **more: str | None) -> None:
+    """Adds a mailbox with its channel, and the key that is made for it."""
+    if new.held is not None:
+        connection.execute(insert(HELD_KEY).values(new.held.model_dump()))
+    if new.certificate is not None:
+        connection.execute(insert(CERTIFICATE).values(new.certificate.model_dump()))
+    add_mailbox(connection, new.mailbox, new.settings, **more)
 
 
 def _idle_at(connection: Connection, box: Mailbox, now: str) -> str | None:
@@ -320,7 +316,7 @@ def _refused(box: Mailbox) -> ForbiddenError:
 # --- mailboxes whose owners are asked ---------------------------------------------------------------------------------
 
 
-def _asked(connection: Connection, new: AskedMailbox) -> Mailbox | None:
+def _asked(connection: Connection, new: NewMailbox) -> Mailbox | None:
     """Returns the mailbox whose owner is asked the same already, and has time to answer."""
     box = new.mailbox
     at = select(*COLUMNS).select_from(JOINED).where(MAILBOX.c.address == box.address.lower())
@@ -331,7 +327,7 @@ def _asked(connection: Connection, new: AskedMailbox) -> Mailbox | None:
     return found if same else None
 
 
-def _ask(connection: Connection, new: AskedMailbox) -> Mailbox:
+def _ask(connection: Connection, new: NewMailbox) -> Mailbox:
     """Adds a mailbox whose owner is asked: see `InvitationStore.ask_mailbox`. The attempt has been counted."""
     box = new.mailbox
     if (same := _asked(connection, new)) is not None:
@@ -347,11 +343,7 @@ def _ask(connection: Connection, new: AskedMailbox) -> Mailbox:
     for channel in (earlier, *_others(connection, box)):
         if channel is not None:
             forget_mailbox(connection, channel)
-    if new.held is not None:
-        connection.execute(insert(HELD_KEY).values(new.held.model_dump()))
-    if new.certificate is not None:
-        connection.execute(insert(CERTIFICATE).values(new.certificate.model_dump()))
-    add_mailbox(connection, box, new.settings, box.since)
+    _add(connection, new)
     add_letter(connection, NO_GAME, 0, CONFIRM_EVENT, box.channel, box.since)
     return box
 

@@ -195,10 +195,10 @@ def keep_certificate(connection: Connection, certificate: KeptCertificate) -> No
         connection.execute(insert(CERTIFICATE).values(certificate.model_dump()))
 
 
-def add_mailbox(connection: Connection, box: Mailbox, settings: str, at: str, **more: str | None) -> None:
+def add_mailbox(connection: Connection, box: Mailbox, settings: str, **more: str | None) -> None:
     """Adds a mailbox and its channel."""
     connection.execute(insert(MAILBOX).values(_row(box, **more)))
-    connection.execute(insert(CHANNEL).values(_channel_row(box, settings, at)))
+    connection.execute(insert(CHANNEL).values(_channel_row(box, settings)))
 
 
 def note_answered(connection: Connection, channel: str, at: str) -> None:
@@ -291,7 +291,7 @@ def _row(box: Mailbox, **more: str | None) -> dict[str, Any]:  # Any: column val
     return {**asdict(box), "address": box.address.lower(), **more}
 
 
-def _channel_row(box: Mailbox, settings: str, at: str) -> dict[str, Any]:  # Any: column values
+def _channel_row(box: Mailbox, settings: str) -> dict[str, Any]:  # Any: column values
     return {
         "id": box.channel,
         "player": box.name,
@@ -299,9 +299,9 @@ def _channel_row(box: Mailbox, settings: str, at: str) -> dict[str, Any]:  # Any
         "target": box.address,
         "events": _events_of(box.state),
         "settings": settings,
-        "created": at,
+        "created": box.since,
         # The answer to its first letter is the consent. Nothing else is sent before.
-        "confirmed": at,
+        "confirmed": box.since,
         "failures": 0,
     }
 

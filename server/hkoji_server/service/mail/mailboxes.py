@@ -50,7 +50,7 @@ from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.choices import MOST_CHANNELS, channel_exists
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_invitations import AskedMailbox
+from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_values import SHUT, Mailbox, mailbox_locked
 from hkoji_server.store.tables import RetiredKey, row_of
 
@@ -164,7 +164,7 @@ class OwnMailboxes:
             confirm=confirmation(ConfirmWhat.ON, channel),
         )
         certificate = await self._players.certify(player, held.key, wished.address)
-        asked = await self._store.ask_mailbox(AskedMailbox(box, settings.text, player, held, certificate))
+        asked = await self._store.ask_mailbox(NewMailbox(box, settings.text, player, held, certificate))
         if wished.orders not in (None, asked.orders):  # the owner was asked before, for something else
             await self._store.change_mailbox(replace(asked, orders=bool(wished.orders)), asked)
         return asked.channel

@@ -45,7 +45,7 @@ from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration, Settings, own_address
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_invitations import AskedMailbox, NewMailbox
+from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
 from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, Mailbox
 from hkoji_server.store.tables import Player, RetiredKey, row_of
@@ -148,14 +148,9 @@ class HeldPlayers:
         verify_address(address, own)
         at = self._sources.at()
         held = self.make_key(name)
-        new = NewMailbox(
-            mailbox=Mailbox(self._sources.entropy(8).hex(), name, address, held.key, lang, "invited", at),
-            settings=encode(ChannelSettings().to_json()),
-            held=held,
-            certificate=await self.certify(name, held.key, address),
-            by=by,
-            at=at,
-        )
+        box = Mailbox(self._sources.entropy(8).hex(), name, address, held.key, lang, "invited", at)
+        certificate = await self.certify(name, held.key, address)
+        new = NewMailbox(box, ChannelSettings().text, by, held, certificate)
         return read_certificate(await self._store.invite_mailbox(new))
 
     def make_key(self, name: str) -> KeptHeldKey:
@@ -193,9 +188,7 @@ class HeldPlayers:
         key = "" if held is None else held.key
         asked = Mailbox(new, name, address, key, lang, "asked", at, confirm=confirmation(what, new))
         certificate = None if held is None else await self.certify(name, key, address)
-        return await self._store.ask_mailbox(
-            AskedMailbox(asked, encode(ChannelSettings().to_json()), by, held, certificate)
-        )
+        return await self._store.ask_mailbox(NewMailbox(asked, ChannelSettings().text, by, held, certificate))
 
     async def refuse_name(self, name: str, address: str, lang: str) -> None:
         """Tells the owner of a mailbox by a letter that the name is taken that they have asked for.
@@ -206,7 +199,7 @@ class HeldPlayers:
         at, new = self._sources.at(), self._sources.entropy(8).hex()
         kept, near = (name, "") if is_name(name) else ("", near_name(name))
         told = Mailbox(new, kept, address, "", lang, "asked", at, confirm=f"{TAKEN}{new}.{near}")
-        await self._store.ask_mailbox(AskedMailbox(told, encode(ChannelSettings().to_json()), address))
+        await self._store.ask_mailbox(NewMailbox(told, ChannelSettings().text, address))
 
     async def register(self, mailbox: Mailbox) -> None:
         """Registers the owner of a mailbox, who has accepted, under the held key. A second call changes nothing.
