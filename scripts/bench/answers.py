@@ -66,7 +66,7 @@ class _MailedPlayer:
         box = Mailbox(f"channel-{self.name}", self.name, self.address, key, "en", "invited", _SINCE)
         held = row_of(KeptHeldKey, key=key, name=self.name, private=self.key.to_openssh().decode())
         certificate = row_of(KeptCertificate, text="{}" + self.name, key=key, mailbox=self.address, salt="5a" * 32)
-        await store.invite_mailbox(NewMailbox(box, _SETTINGS, held, certificate, None, _SINCE))
+        await store.invite_mailbox(NewMailbox(box, _SETTINGS, None, held, certificate))
         await store.accept_mailbox(
             box.channel, row_of(Player, name=self.name, key=key, registered=_SINCE, text="text", sig="sig")
         )

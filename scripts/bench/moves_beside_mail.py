@@ -71,16 +71,8 @@ async def _add_mail_player(store: SqliteStore, game: Prepared) -> None:
     address = f"{name}@players.example"
     box = Mailbox(f"channel-{name}", name, address, key, "en", "invited", _SINCE)
     held = row_of(KeptHeldKey, key=key, name=name, private=game.guest_key.to_openssh().decode())
-    await store.invite_mailbox(
-        NewMailbox(
-            box,
-            "{}",
-            held,
-            row_of(KeptCertificate, text="{}" + name, key=key, mailbox=address, salt="5a" * 32),
-            None,
-            _SINCE,
-        )
-    )
+    certificate = row_of(KeptCertificate, text="{}" + name, key=key, mailbox=address, salt="5a" * 32)
+    await store.invite_mailbox(NewMailbox(box, "{}", None, held, certificate))
     await store.accept_mailbox(
         box.channel, row_of(Player, name=name, key=key, registered=_SINCE, text="text", sig="sig")
     )

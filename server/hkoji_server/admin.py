@@ -67,8 +67,7 @@ def revoke_keys(data: Path | None, name: str, *, database: str | None = None) ->
     """
 
     async def work(store: Store, settings: Settings) -> str:
-        keys = PlayerKeys(store, ClockAndEntropy(), origin="", code_lifetime=settings.code_lifetime)
-        return await keys.revoke_keys(name)
+        return await PlayerKeys(store, ClockAndEntropy(), origin="").revoke_keys(name, settings.code_lifetime)
 
     return work_on_store(load(data=data, database=database), work)
 

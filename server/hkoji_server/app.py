@@ -149,15 +149,6 @@ class Application:
             store = opened if self._metrics is None else timed_store(opened, self._metrics.call)
             limits = _limits(settings)
             key, origin = await identify(store, sources, settings.origin, self._address)
-            players = Players(
-                store,
-                sources,
-                origin=origin,
-                token_lifetime=settings.token_lifetime,
-                challenge_lifetime=settings.challenge_lifetime,
-                registration=settings.registration,
-                limits=limits,
-            )
             time = ServiceTime(
                 store, sources, outage_after=settings.outage_after, unprocessed=store.oldest_unprocessed_mail
             )
@@ -180,8 +171,8 @@ class Application:
                 origin=origin,
                 key=key,
                 ready=Readiness(store, time),
-                players=players,
-                keys=PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime),
+                players=Players(store, sources, settings, limits, origin=origin),
+                keys=PlayerKeys(store, sources, origin=origin),
                 held_players=parts.held_players,
                 invitations=parts.invitations,
                 games=games,
@@ -192,7 +183,7 @@ class Application:
                 finished=FinishedGames(store, time),
                 hub=hub,
                 channels=Channels(store, sources, kinds, limits),
-                mailboxes=OwnMailboxes(store, sources, parts.held_players, limits, own=own_address(settings)),
+                mailboxes=OwnMailboxes(store, sources, parts.held_players, limits, own_address(settings)),
             )
             self.plain = PlainRoutes([each(cases) for each in openapi.PLAIN_ENDPOINTS], self.router)
             for make in (

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from hkoji.errors import UsageError
 from hkoji.game.clock import Way
-from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.sshsig import use_fastest
 from hkoji.mail.addresses import OwnAddress
@@ -107,17 +106,7 @@ def assemble(
     parts = make_game_parts(store, settings, time, sources, key, origin=origin, limits=limits)
     held = parts.held
     mail = make_mail_parts(
-        store,
-        parts,
-        time,
-        sources,
-        own=own,
-        origin=origin,
-        require=MailGrade(settings.mail_require),
-        look_up=look_up,
-        per_day=settings.mail_per_day,
-        per_hour=settings.mail_per_hour,
-        count=metrics.processed,
+        store, settings, parts, time, sources, origin=origin, look_up=look_up, count=metrics.processed
     )
     bounces = Bounces(store, time, count=metrics.bounced)
     registration = SelfRegistration(parts.held_players, look_up) if registers_by_mail(settings) else None

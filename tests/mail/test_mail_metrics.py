@@ -51,7 +51,8 @@ class Counted:
     def __init__(self, store: Store) -> None:
         self.store, self.taker, self.metrics = store, Pigeonhole(), MailMetrics()
         sources, settings = ClockAndEntropy(), Settings(mail=OWN.mailbox)
-        run(HeldPlayers(store, sources, KEY, origin="https://h.example", own=OWN).invite("bob", BOB, "en", None))
+        players = HeldPlayers(store, sources, KEY, settings, origin="https://h.example")
+        run(players.invite("bob", BOB, "en", None))
         self.parts = mail_app.assemble(
             store,
             settings,

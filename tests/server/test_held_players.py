@@ -13,6 +13,7 @@ import pytest
 from hkoji_server.service.games import keeper
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.settings import Settings
 from hkoji_server.store.mail_values import MOST_INVITED_A_DAY, RESERVED_SECONDS, ReplyToken
 from hkoji_server.store.sqlite.store import SqliteStore
 
@@ -27,7 +28,6 @@ from hkoji.log.line import read_line
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_registration
-from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.tokens import address_hash
 from tests.support.loops import run
 from tests.support.service import Answer, Player, offer_of
@@ -101,8 +101,7 @@ def at_work(service: Inside, **settings: Any) -> Iterator[tuple[SqliteStore, Hel
         assert identity is not None
         signer = PrivateKey.from_openssh(identity[0].encode())
         sources = ClockAndEntropy(service.clock, drawn("mail"), service.clock.elapsed)
-        own = OwnAddress("play@hkoji.example")
-        yield store, HeldPlayers(store, sources, signer, origin=ORIGIN, own=own, **settings)
+        yield store, HeldPlayers(store, sources, signer, Settings(mail="play@hkoji.example", **settings), origin=ORIGIN)
     finally:
         store.close()
 

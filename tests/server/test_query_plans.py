@@ -260,6 +260,7 @@ async def every_method_of_mail(store: Store) -> None:
     ):
         assert await found is not None
     await store.held_key((await store.held_keys("erin", "erin@example.org"))[0])
+    assert new.held is not None and new.certificate is not None  # noqa: PT018 # both are given
     await store.add_held_key(new.held, new.certificate)
     await store.certificates(box.held_key)
     await store.add_reply(token(1))

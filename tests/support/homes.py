@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pytest
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.settings import Settings
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.cli.output import out
@@ -71,7 +72,7 @@ def accept(homes: Homes) -> str:
         identity = loops.run(store.identity())
         assert identity is not None
         signer = PrivateKey.from_openssh(identity[0].encode())
-        players = HeldPlayers(store, ClockAndEntropy(), signer, origin=identity[1], own=None)
+        players = HeldPlayers(store, ClockAndEntropy(), signer, Settings(), origin=identity[1])
         box = loops.run(store.mailbox_at("bob@example.org"))
         assert box is not None
         loops.run(players.register(box))

@@ -160,11 +160,11 @@ class MailContract:
         found = (
             run(store.mailbox_of("bob", FIRST)),
             run(store.mailbox_at("BOB@example.ORG")),
-            run(store.mailbox_of_key(new.held.key)),
+            run(store.mailbox_of_key(new.mailbox.held_key)),
         )
         assert found == (box, box, box)
-        assert run(store.held_key(new.held.key)) == new.held
-        assert run(store.certificates(new.held.key)) == (new.certificate,)
+        assert run(store.held_key(new.mailbox.held_key)) == new.held
+        assert run(store.certificates(new.mailbox.held_key)) == (new.certificate,)
         stolen = a_player("bob", key_text(9), FIRST, "text", "sig")
         with pytest.raises(ExistsError):
             run(store.add_player(stolen))
@@ -180,7 +180,7 @@ class MailContract:
         again = later(invitation(number=2), add_seconds(FIRST, 60))
         for _ in range(MOST_INVITED_A_DAY + 1):  # repetitions are not counted
             assert run(store.invite_mailbox(again)) == new.certificate
-        assert run(store.held_key(again.held.key)) is None
+        assert run(store.held_key(again.mailbox.held_key)) is None
         assert run(store.mailbox_at("bob@example.org")) == new.mailbox
         for other in (
             replace(again, by="carol"),
@@ -310,7 +310,7 @@ class MailContract:
     def test_accepting_registers_the_name_with_the_held_key(self, store: Store) -> None:
         new = invitation()
         run(store.invite_mailbox(new))
-        made = a_player("bob", new.held.key, FIRST, "text", "sig")
+        made = a_player("bob", new.mailbox.held_key, FIRST, "text", "sig")
         for wrong in (replace(made, name="bobby"), replace(made, key=key_text(9))):
             with pytest.raises(ForbiddenError):
                 run(store.accept_mailbox("channel-1", wrong))
@@ -331,7 +331,7 @@ class MailContract:
         run(store.invite_mailbox(new))
         run(store.change_mailbox(replace(new.mailbox, state="blocked")))
         with pytest.raises(ForbiddenError):
-            run(store.accept_mailbox("channel-1", a_player("bob", new.held.key, FIRST, "text", "sig")))
+            run(store.accept_mailbox("channel-1", a_player("bob", new.mailbox.held_key, FIRST, "text", "sig")))
         assert run(store.player("bob")) is None
 
     @pytest.mark.parametrize("state", ["stopped", "locked", "active"])

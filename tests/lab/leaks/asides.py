@@ -109,8 +109,8 @@ async def _recover(telling: Telling, person: Person, new: PrivateKey, label: str
     text = make_revocation(at=telling.now(), key=person.key.public, name=person.name, origin=ADDRESS).text
     await _post(telling, person, "revocation", {"text": text, "sig": person.sign(text, sshsig.REVOKE)})
     world.draws.use(f"code, {label}", secret=not known)
-    keys = PlayerKeys(world.store, ClockAndEntropy(world.clock, world.draws), origin=ADDRESS, code_lifetime=3600)
-    code = await keys.revoke_keys(person.name)
+    keys = PlayerKeys(world.store, ClockAndEntropy(world.clock, world.draws), origin=ADDRESS)
+    code = await keys.revoke_keys(person.name, 3600)
     world.keep_secret(code)
     text = make_recovery(at=telling.now(), key=new.public, name=person.name, origin=ADDRESS).text
     sig = Person(person.name, new).sign(text, sshsig.RECOVER)

@@ -156,7 +156,7 @@ async def _make(service: Inside, store: Store, kind: type[AssembledMail], seed: 
     key, origin = await identify(store, sources, None, ORIGIN)
     settings = read_settings(data=service.data, mail=ADDRESS, outage_after=10**7, mail_per_day=10**6, **UNLIMITED)
     own, metrics = OwnAddress(ADDRESS), MailMetrics()
-    players = HeldPlayers(store, sources, key, origin=origin, own=own)
+    players = HeldPlayers(store, sources, key, settings, origin=origin)
     world = kind(service, store, None, players, metrics)  # type: ignore[arg-type] # made below: it needs the world
     world.work = assemble(
         store,

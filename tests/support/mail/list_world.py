@@ -348,7 +348,13 @@ def list_world(
 
 
 async def _make(
-    service: Inside, store: Store, require: MailGrade, per_day: int, per_hour: int, outage_after: int, dns: ListedDns
+    service: Inside,
+    store: Store,
+    require: MailGrade,
+    per_day: int,
+    per_hour: int,
+    outage_after: int,
+    dns: ListedDns,
 ) -> ListWorld:
     sources = ClockAndEntropy(service.clock, drawn(f"mail {next(_PROCESSES)}"), service.clock.elapsed)
     key, origin = await identify(store, sources, None, "http://inside")
@@ -357,21 +363,18 @@ async def _make(
     )
     await time.beat()
     delimiter = MailDelimiter(OWN.delimiter or "none")
-    settings = read_settings(data=service.data, mail=OWN.mailbox, mail_delimiter=delimiter, shortest_clock=1)
+    settings = read_settings(
+        data=service.data,
+        mail=OWN.mailbox,
+        mail_delimiter=delimiter,
+        mail_require="dkim" if require is MailGrade.DKIM else "token",
+        mail_per_day=per_day,
+        mail_per_hour=per_hour,
+        shortest_clock=1,
+    )
     made = make_game_parts(store, settings, time, sources, key, origin=origin, limits=RateLimits())
     held, games, players = made.held, made.games, made.held_players
-    parts = make_mail_parts(
-        store,
-        made,
-        time,
-        sources,
-        own=OWN,
-        origin=origin,
-        require=require,
-        look_up=dns.look_up,
-        per_day=per_day,
-        per_hour=per_hour,
-    )
+    parts = make_mail_parts(store, settings, made, time, sources, origin=origin, look_up=dns.look_up)
     delivery = NoticeDelivery(store, held, time, sources, {}, origin=origin)
     seeds = HeldSeeds(store, held, games, sources)
     keeper = Keeper(store, held, time, sources, key, slack=120, ways=(Way.MAIL,))

@@ -83,7 +83,6 @@ class Games:
         signer: Signer,
         invitations: Invitations,
         held_players: HeldPlayers,
-        *,
         limits: RateLimits,
         agreements: AgreementLimits,
         offers: OfferLimits,

@@ -13,7 +13,7 @@ from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.settings import Settings, own_address
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 
 
@@ -42,15 +42,7 @@ def make_game_parts(
     """Returns the use cases of games. `key` is the service's key, and `origin` its address for browsers."""
     held = LoadedGames(store, settings.cached_games)
     invitations = Invitations(store, held, time, key)
-    held_players = HeldPlayers(
-        store,
-        sources,
-        key,
-        origin=origin,
-        own=own_address(settings),
-        registration=settings.registration,
-        shortest_clock=settings.mail_shortest_clock,
-    )
+    held_players = HeldPlayers(store, sources, key, settings, origin=origin)
     seed_due = asyncio.Queue[str]()
     games = Games(
         store,
@@ -60,10 +52,10 @@ def make_game_parts(
         key,
         invitations,
         held_players,
-        limits=limits,
-        agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
-        offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
-        seed_due=seed_due.put_nowait,
+        limits,
+        AgreementLimits(settings.shortest_clock, settings.longest_expiry),
+        OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
+        seed_due.put_nowait,
     )
     statements = GameStatements(store, held, time, key, limits)
     return GameParts(held, invitations, held_players, games, statements, seed_due)

@@ -39,6 +39,7 @@ from hkoji_server.service.players.held_players import (
     what_of,
 )
 from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_tables import IncomingMail
 from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, UNASKED_DAYS, Mailbox
@@ -73,8 +74,8 @@ class _Drafted(NamedTuple):
 class LetterFacts:
     """Makes letters. `own` is the service's mail address, and `origin` its address for browsers.
 
-    `per_day` letters a day of one counter (`cases.counter_of`) go to one mailbox, and `per_hour` an hour to
-    all of them, but for those that are not counted.
+    So many letters a day as the settings say go to one mailbox, of each counter (`cases.counter_of`), and so many an
+    hour to all of them, but for those that are not counted.
     """
 
     def __init__(
@@ -83,11 +84,10 @@ class LetterFacts:
         games: SeatGames,
         tokens: MailTokens,
         time: ServiceTime,
+        settings: Settings,
         *,
         own: OwnAddress,
         origin: str,
-        per_day: int,
-        per_hour: int,
     ) -> None:
         self._store = store
         self._games = games
@@ -95,8 +95,7 @@ class LetterFacts:
         self._time = time
         self._own = own
         self._origin = origin
-        self._per_day = per_day
-        self._per_hour = per_hour
+        self._settings = settings
         self._threads = LetterThreads(store, own)
         self._answers = AnswerFacts(store, games, tokens, own=own, origin=origin)
         self._shown: dict[str, str] = {}
@@ -153,7 +152,8 @@ class LetterFacts:
         counter = counter_of(mailbox.channel, notice.event, drafted.mail, parts)
         if counter is None:
             return True
-        match await self._store.count_letter(counter, now, per_day=self._per_day, per_hour=self._per_hour):
+        per_day, per_hour = self._settings.mail_per_day, self._settings.mail_per_hour
+        match await self._store.count_letter(counter, now, per_day=per_day, per_hour=per_hour):
             case "day":
                 return False
             case "hour":

@@ -92,7 +92,6 @@ class OwnMailboxes:
         sources: ClockAndEntropy,
         players: HeldPlayers,
         limits: RateLimits,
-        *,
         own: OwnAddress | None,
     ) -> None:
         self._store = store

@@ -43,7 +43,7 @@ from hkoji.mail.tokens import Purpose, TokenFields, address_hash
 from hkoji.messages.text import LANGUAGES, tell
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.settings import Registration, Settings, own_address
+from hkoji_server.settings import Settings, own_address
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
@@ -100,30 +100,17 @@ def can_confirm(about: str, mailbox: Mailbox) -> bool:
 
 
 class HeldPlayers:
-    """Use cases about players whose key the service holds. `signer` is the service's key.
-
-    `own` is the service's mail address, None if it sends no mail. `shortest_clock` is the least time for a turn, in
-    seconds, of a game with a mail player.
-    """
+    """Use cases about players whose key the service holds. `signer` is the service's key."""
 
     def __init__(
-        self,
-        store: Store,
-        sources: ClockAndEntropy,
-        signer: Signer,
-        *,
-        origin: str,
-        own: OwnAddress | None,
-        registration: Registration = "open",
-        shortest_clock: int = DAY,
+        self, store: Store, sources: ClockAndEntropy, signer: Signer, settings: Settings, *, origin: str
     ) -> None:
         self._store = store
         self._sources = sources
         self._signer = signer
+        self._settings = settings
         self._origin = origin
-        self._own = own
-        self._registration = registration
-        self._shortest_clock = shortest_clock
+        self._own = own_address(settings)
 
     # --- invitations ----------------------------------------------------------------------------------------------
 
@@ -135,7 +122,7 @@ class HeldPlayers:
         `Store.invite_mailbox`.
         """
         own = self._verify_mail(by)
-        if by is not None and self._registration != "open":
+        if by is not None and self._settings.registration != "open":
             raise ForbiddenError(
                 tell("here only the operator invites people to play by mail"),
                 hint=tell("nothing was changed; ask the operator of the service"),
@@ -309,13 +296,13 @@ class HeldPlayers:
 
     def _verify_clock(self, agreement: Agreement) -> None:
         """Raises `IllegalError` for a clock that is too short for letters, which take hours."""
-        clock = agreement.clock
-        if clock is not None and clock.move + clock.bank < self._shortest_clock:
+        clock, least = agreement.clock, self._settings.mail_shortest_clock
+        if clock is not None and clock.move + clock.bank < least:
             raise IllegalError(
                 tell(
                     "a game with a player who plays by mail needs no clock, or at least {least} per turn and reserve "
                     "together",
-                    least=format_duration(self._shortest_clock),
+                    least=format_duration(least),
                 ),
                 hint=tell("nothing was changed; letters take hours: agree on more time"),
             )
@@ -389,4 +376,4 @@ async def find_held_players(store: Store, settings: Settings, sources: ClockAndE
         return None
     key, origin = identity
     signer = PrivateKey.from_openssh(key.encode())
-    return HeldPlayers(store, sources, signer, origin=settings.origin or origin, own=own_address(settings))
+    return HeldPlayers(store, sources, signer, settings, origin=settings.origin or origin)

@@ -29,7 +29,7 @@ from hkoji.log.statement import (
 from hkoji.messages.text import tell
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.settings import Registration
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.players import verify_not_revoked
 from hkoji_server.store.tables import OperatorCode, Player, RetiredKey, changed, row_of
@@ -57,26 +57,16 @@ async def make_code(
 
 
 class Players:
-    """Use cases about players. Players sign `origin`; lifetimes are in seconds."""
+    """Use cases about players. Players sign `origin`."""
 
     def __init__(
-        self,
-        store: Store,
-        sources: ClockAndEntropy,
-        *,
-        origin: str,
-        token_lifetime: int,
-        challenge_lifetime: int,
-        registration: Registration = "open",
-        limits: RateLimits | None = None,
+        self, store: Store, sources: ClockAndEntropy, settings: Settings, limits: RateLimits, *, origin: str
     ) -> None:
-        self._limits = limits or RateLimits()
         self._store = store
         self._sources = sources
+        self._settings = settings
+        self._limits = limits
         self._origin = origin
-        self._token_lifetime = token_lifetime
-        self._challenge_lifetime = challenge_lifetime
-        self._registration = registration
 
     async def register(
         self, text: str, sig: str, *, code: str | None = None, address: str | None = None
@@ -110,7 +100,7 @@ class Players:
             self._check_registration(code)
             if not await self._store.knows_key(player.key):
                 await self._limits.admit_registration(address)
-            needed = digest_of(code) if code is not None and self._registration == "code" else None
+            needed = digest_of(code) if code is not None and self._settings.registration == "code" else None
             holder = await self._store.add_player(player, needed)
             if holder is None:
                 return player, True
@@ -131,7 +121,7 @@ class Players:
     async def challenge(self) -> str:
         """Returns the text of a fresh login challenge, to be signed in namespace `hkoji.login.v1`. It is valid once."""
         nonce = self._sources.entropy(32).hex()
-        expires = self._sources.at(self._challenge_lifetime)
+        expires = self._sources.at(self._settings.challenge_lifetime)
         await self._store.add_challenge(digest_of(nonce), expires)
         return make_login(expires=expires, nonce=nonce, origin=self._origin).text
 
@@ -151,7 +141,7 @@ class Players:
         if not await self._store.take_challenge(digest_of(statement.nonce), self._sources.at()):
             raise LoginError(tell("the challenge is not one of this service, has been used, or has expired"))
         token = self._sources.entropy(32).hex()
-        expires = self._sources.at(self._token_lifetime)
+        expires = self._sources.at(self._settings.token_lifetime)
         await self._store.add_token(digest_of(token), name, expires, self._sources.at(), player.key)
         return token, expires
 
@@ -168,12 +158,12 @@ class Players:
         return name
 
     def _check_registration(self, code: str | None) -> None:
-        if self._registration == "closed":
+        if self._settings.registration == "closed":
             raise ForbiddenError(
                 tell("this service takes no new players"),
                 hint=tell("nothing was changed; ask its operator, or choose another service"),
             )
-        if self._registration == "code" and code is None:
+        if self._settings.registration == "code" and code is None:
             raise ForbiddenError(
                 tell("this service takes new players only with a code from its operator"),
                 hint=tell(
@@ -196,13 +186,12 @@ def verify_origin(signed: str, own: str, *, hint: str = "") -> None:
 
 
 class PlayerKeys:
-    """Use cases about players' keys. `origin` is what players sign; a code is valid for `code_lifetime` seconds."""
+    """Use cases about players' keys. `origin` is what players sign."""
 
-    def __init__(self, store: Store, sources: ClockAndEntropy, *, origin: str, code_lifetime: int) -> None:
+    def __init__(self, store: Store, sources: ClockAndEntropy, *, origin: str) -> None:
         self._store = store
         self._sources = sources
         self._origin = origin
-        self._code_lifetime = code_lifetime
 
     async def replace(self, name: str, text: str, sig: str, old_sig: str) -> Player:
         """Replaces a player's key, by a statement that both keys have signed. A repeated statement changes nothing.
@@ -251,8 +240,10 @@ class PlayerKeys:
         await self._store.revoke_key(retired)
         return player
 
-    async def revoke_keys(self, name: str) -> str:
+    async def revoke_keys(self, name: str, code_lifetime: int) -> str:
         """Revokes all keys of a player, for the operator. Returns a code with which the player gets a new one.
+
+        It is valid for `code_lifetime` seconds.
 
         Earlier keys are revoked too: a thief may have replaced the player's key, and running games still name old ones.
 
@@ -262,7 +253,7 @@ class PlayerKeys:
         for earlier in await self._store.retired_of(name):
             await self._store.revoke_key(changed(earlier, at=at, revoked=True))
         await self._store.revoke_key(row_of(RetiredKey, key=player.key, name=name, at=at, revoked=True))
-        return (await make_code(self._store, self._sources, self._code_lifetime, name=name)).code
+        return (await make_code(self._store, self._sources, code_lifetime, name=name)).code
 
     async def recover(self, name: str, text: str, sig: str, code: str) -> Player:
         """Gives a player whose key is revoked the key that signed the statement. A repeated statement changes nothing.
