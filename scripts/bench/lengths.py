@@ -74,7 +74,7 @@ async def _measure(folder: Path) -> None:
             clock = ServiceTime(store, sources, outage_after=180)
             parts = make_game_parts(store, settings, clock, sources, table.server, origin="", limits=limits)
             held, games = parts.held, parts.games
-            views = GameViews(store, held, table.server, cached=10)
+            views = GameViews(store, held, clock, sources, table.server, cached=10)
             game, names, last = table.game, table.names, table.course.seq - 1
             timings = {
                 "whole log": await _time(_log(views, game, -1)),

@@ -53,7 +53,7 @@ from hkoji_server.service.games.keeper import (
 )
 from hkoji_server.service.games.parts import make_game_parts
 from hkoji_server.service.games.talk import Talk
-from hkoji_server.service.games.views import FinishedGames, GameViews, SignedHeads
+from hkoji_server.service.games.views import GameViews
 from hkoji_server.service.games.waiting_hub import WaitingHub
 from hkoji_server.service.mail.mailboxes import OwnMailboxes
 from hkoji_server.service.notices.channels import Channels
@@ -177,10 +177,8 @@ class Application:
                 invitations=parts.invitations,
                 games=games,
                 statements=parts.statements,
-                views=GameViews(store, held, key, cached=settings.cached_games),
-                heads=SignedHeads(store, time, sources, key, most=settings.cached_games),
+                views=GameViews(store, held, time, sources, key, cached=settings.cached_games),
                 talk=Talk(store, held, sources),
-                finished=FinishedGames(store, time),
                 hub=hub,
                 channels=Channels(store, sources, kinds, limits),
                 mailboxes=OwnMailboxes(store, sources, parts.held_players, limits, own_address(settings)),

@@ -17,7 +17,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import ResponseValidationError
 from hkoji_server.routes import answer_json, openapi, plain, problems
-from hkoji_server.service.games.views import ViewCache
+from hkoji_server.service.games.views import HeadCache
 from hkoji_server.store.game_values import GameSummary
 from hypothesis import given
 from hypothesis import strategies as st
@@ -349,19 +349,19 @@ def test_a_cached_view_is_not_shown_after_the_login_has_ended(tmp_path: Path) ->
 
 
 def test_the_cache_is_bounded_and_of_one_head() -> None:
-    shown = ViewCache(2)
-    shown.keep("a", "1", "alice", b"a1")
-    shown.keep("a", "1", None, b"a1 of all")
-    shown.keep("b", "1", "alice", b"b1")
+    shown = HeadCache[bytes](2)
+    shown.keep("a", "1", b"a1", "alice")
+    shown.keep("a", "1", b"a1 of all")
+    shown.keep("b", "1", b"b1", "alice")
     assert shown.get("a", "1", "alice") == b"a1"
-    assert (shown.get("a", "1", None), shown.get("a", "1", "bob"), shown.get("a", "2", "alice")) == (
+    assert (shown.get("a", "1"), shown.get("a", "1", "bob"), shown.get("a", "2", "alice")) == (
         b"a1 of all",
         None,
         None,
     )
-    shown.keep("c", "1", "alice", b"c1")
+    shown.keep("c", "1", b"c1", "alice")
     assert (shown.get("b", "1", "alice"), shown.get("a", "1", "alice")) == (None, b"a1")
-    shown.keep("a", "2", "bob", b"a2")
+    shown.keep("a", "2", b"a2", "bob")
     assert (shown.get("a", "1", "alice"), shown.get("a", "2", "alice"), shown.get("a", "2", "bob")) == (
         None,
         None,

@@ -244,14 +244,14 @@ def test_the_list_of_finished_games_waits_for_an_end_that_is_being_written(postg
         assert appending(slow, append) == (1, None)
 
         async def asked() -> tuple[object, ...]:
-            listing = asyncio.ensure_future(listed.page(None, 50))
+            listing = asyncio.ensure_future(listed.finished(None, 50))
             await asyncio.sleep(0.15)
             done = listing.done()
             await asyncio.to_thread(slow.execute, "COMMIT")
             page = await listing
             assert page.before <= append.at
             clock.pass_by(1000)
-            return done, page.last, *(each.summary.game for each in (await listed.page(page.last, 50)).games)
+            return done, page.last, *(each.summary.game for each in (await listed.finished(page.last, 50)).games)
 
         assert run(asked()) == (False, None, table.game, other.game)
 

@@ -16,7 +16,8 @@ from unittest.mock import patch
 
 import pytest
 from hkoji_server.service.games.keeper import Keeper
-from hkoji_server.service.games.views import SignedHeads
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.views import GameViews
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -461,7 +462,7 @@ def test_an_undecided_arrival_holds_back_heads_and_timeouts(tmp_path: Path) -> N
     with stores(tmp_path, 1, clock) as (store,):
         time = process(store, clock, unprocessed=unprocessed)
         sources = ClockAndEntropy(clock, boot=clock.elapsed)
-        heads = SignedHeads(store, time, sources, KEY, most=1)
+        heads = GameViews(store, LoadedGames(store, 1), time, sources, KEY, cached=1)
         asked: list[str] = []
 
         class Asked(Judged):
@@ -527,7 +528,7 @@ def test_the_time_of_a_head_is_taken_before_the_head_is_read(tmp_path: Path) -> 
 
         sources = ClockAndEntropy(clock, boot=clock.elapsed)
         with patch.object(time, "drained", noted_drained), patch.object(store, "head", noted_head):
-            run(SignedHeads(store, time, sources, KEY, most=1).head(table.game))
+            run(GameViews(store, LoadedGames(store, 1), time, sources, KEY, cached=1).head(table.game))
         assert order == ["drained", "head"]
 
 

@@ -8,13 +8,15 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from hkoji_server.service.games.views import FinishedGames
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.views import GameViews
 from hkoji_server.service.time.service_time import APART, ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ClockError
+from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.service_in_process import Clock
 from tests.support.table import Table
@@ -27,6 +29,7 @@ FAR: Final = int(APART) - 1
 NO_OUTAGE: Final = 10**7
 LONG: Final = 1000
 GAMES: Final = 24
+KEY: Final = PrivateKey.from_seed(bytes(32))
 
 
 def ending(table: Table, at: str, status: str = "finished", **changes: Any) -> Append:  # Any: fields of the summary
@@ -35,10 +38,11 @@ def ending(table: Table, at: str, status: str = "finished", **changes: Any) -> A
     return replace(made, at=at)
 
 
-def reader(store: Store, clock: Clock) -> FinishedGames:
+def reader(store: Store, clock: Clock) -> GameViews:
     """The list as a process shows it that has this clock."""
-    time = ServiceTime(store, ClockAndEntropy(clock, boot=clock.elapsed), outage_after=NO_OUTAGE)
-    return FinishedGames(store, time)
+    sources = ClockAndEntropy(clock, boot=clock.elapsed)
+    time = ServiceTime(store, sources, outage_after=NO_OUTAGE)
+    return GameViews(store, LoadedGames(store, 1), time, sources, KEY, cached=1)
 
 
 class FinishedContract:
@@ -102,7 +106,7 @@ class FinishedContract:
 
     @staticmethod
     def _read(
-        lists: list[FinishedGames],
+        lists: list[GameViews],
         readers: list[tuple[Clock, int]],
         moment: datetime,
         rng: random.Random,
@@ -114,7 +118,7 @@ class FinishedContract:
         clock, wrong = readers[number]
         clock.pass_by((moment + timedelta(seconds=wrong) - clock.now).total_seconds() + 2)
         clock.jump(-2)
-        page = run(lists[number].page(place, rng.choice((1, 3, 50))))
+        page = run(lists[number].finished(place, rng.choice((1, 3, 50))))
         seen += [(each.ended, each.summary.game) for each in page.games]
         assert all(each.ended < page.before for each in page.games)
         assert page.last == (f"{seen[-1][0]}~{seen[-1][1]}" if seen else None)
@@ -127,11 +131,11 @@ class FinishedContract:
             run(self._after_a_jump(store, listed, clock))
 
     @staticmethod
-    async def _after_a_jump(store: Store, listed: FinishedGames, clock: Clock) -> None:
+    async def _after_a_jump(store: Store, listed: GameViews, clock: Clock) -> None:
         now = await store.clock()
         if now is not None:
             clock.jump((datetime.fromisoformat(now) - clock.now).total_seconds())
-        assert (await listed.page(None, 50)).games == ()
+        assert (await listed.finished(None, 50)).games == ()
         clock.jump(1000)
         clock.pass_by(2)
-        await listed.page(None, 50)
+        await listed.finished(None, 50)

@@ -167,7 +167,7 @@ def make_finished_router(cases: UseCases) -> APIRouter:
 
         A game is listed two to three minutes after its end. Later ends stand behind all that is listed now.
         """
-        page = await cases.finished.page(after, limit)
+        page = await cases.views.finished(after, limit)
         shown = answer_json.finished_bytes(
             page.games, more=page.more, last=page.last, before=page.before, late=cases.late()
         )

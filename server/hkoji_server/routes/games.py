@@ -75,7 +75,7 @@ class ViewEndpoint(PlainEndpoint):
 
     async def _head(self, game: str) -> SignedHead | None:
         try:
-            return await self._cases.heads.head(game)
+            return await self._cases.views.head(game)
         except (ClockError, StorageError):  # the caller still gets the view, and is told why when asking for the head
             return None
 
@@ -208,7 +208,7 @@ class HeadEndpoint(PlainEndpoint):
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the signed head."""
-        signed = await self._cases.heads.head(GAME.read(scope["path_params"]))
+        signed = await self._cases.views.head(GAME.read(scope["path_params"]))
         shown = format_signed(signed.statement.text, signed.sig)
         return Response(shown, media_type="application/json", headers=NO_STORE)
 

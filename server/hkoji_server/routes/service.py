@@ -19,7 +19,7 @@ from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.games.talk import Talk
-from hkoji_server.service.games.views import FinishedGames, GameViews, SignedHeads
+from hkoji_server.service.games.views import GameViews
 from hkoji_server.service.games.waiting_hub import WaitingHub
 from hkoji_server.service.mail.mailboxes import OwnMailboxes
 from hkoji_server.service.notices.channels import Channels
@@ -50,9 +50,7 @@ class UseCases:
     games: Games
     statements: GameStatements
     views: GameViews
-    heads: SignedHeads
     talk: Talk
-    finished: FinishedGames
     hub: WaitingHub
     channels: Channels
     mailboxes: OwnMailboxes

@@ -24,7 +24,7 @@ from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.games.talk import Talk
-from hkoji_server.service.games.views import FinishedGames, GameViews, OwnView, SignedHeads
+from hkoji_server.service.games.views import GameViews, OwnView
 from hkoji_server.service.notices import couriers, delivery, webhook
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from starlette.responses import Response
@@ -329,9 +329,9 @@ def a_deadline_that_depends_on_cards() -> Any:
 
 def a_head_that_depends_on_cards() -> Any:
     """The time of a signed head depends on the deck."""
-    true = SignedHeads.head
+    true = GameViews.head
 
-    async def head(self: SignedHeads, game: str) -> Any:
+    async def head(self: GameViews, game: str) -> Any:
         made = (await true(self, game)).statement
         history = await self._store.history(game)
         assert history is not None
@@ -340,7 +340,7 @@ def a_head_that_depends_on_cards() -> Any:
         told = make_head(at=at, game=game, head=made.head, seq=made.seq)
         return SignedHead(told, self._signer.sign(sshsig.HEAD, told.message))
 
-    return patch.object(SignedHeads, "head", head)
+    return patch.object(GameViews, "head", head)
 
 
 # --- beside the log: notices, talk and lists --------------------------------------------------------------------------
@@ -415,9 +415,9 @@ def talk_in_an_order_by_cards() -> Any:
 
 def an_end_at_a_time_by_cards() -> Any:
     """The list of finished games has a time of each end that depends on the deck."""
-    true = FinishedGames.page
+    true = GameViews.finished
 
-    async def page(self: FinishedGames, *given: Any) -> Any:
+    async def finished(self: GameViews, *given: Any) -> Any:
         made = await true(self, *given)
         shown = []
         for each in made.games:
@@ -428,7 +428,7 @@ def an_end_at_a_time_by_cards() -> Any:
             shown.append(each._replace(ended=f"{each.ended[:17]}{second:02}Z"))
         return made._replace(games=tuple(shown))
 
-    return patch.object(FinishedGames, "page", page)
+    return patch.object(GameViews, "finished", finished)
 
 
 def a_hash_when_declining() -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from hkoji import referee
 from hkoji.errors import NotFoundError
@@ -35,8 +35,8 @@ from hkoji_server.service.time.service_time import LATEST, ClockAndEntropy, Serv
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import FinishedGame, GameSummary
 
-_START: Final = ("", "")
-"""Stands before every place."""
+T = TypeVar("T")
+
 VALID: Final = 10.0
 """How many seconds a signature is shown again."""
 
@@ -53,23 +53,23 @@ class OwnView:
     openings: tuple[Opening, ...]
 
 
-class ViewCache:
-    """The views of the `most` games that were requested last, each game at one head only."""
+class HeadCache(Generic[T]):
+    """Keeps what was made of the `most` games that were requested last, each game at one head only."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: OrderedDict[str, tuple[str, dict[str | None, bytes]]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[str, dict[str | None, T]]] = OrderedDict()
 
-    def get(self, game: str, head: str, viewer: str | None) -> bytes | None:
-        """Returns the view made for `viewer` of a game at `head`."""
+    def get(self, game: str, head: str, viewer: str | None = None) -> T | None:
+        """Returns what was made for `viewer` of a game at `head`."""
         kept = self._kept.get(game)
         if kept is None or kept[0] != head:
             return None
         self._kept.move_to_end(game)
         return kept[1].get(viewer)
 
-    def keep(self, game: str, head: str, viewer: str | None, made: bytes) -> None:
-        """Keeps a view, and forgets all views of the game at another head."""
+    def keep(self, game: str, head: str, made: T, viewer: str | None = None) -> None:
+        """Keeps what was made, and forgets what was made of the game at another head."""
         kept = self._kept.get(game)
         if kept is None or kept[0] != head:
             kept = self._kept[game] = (head, {})
@@ -79,14 +79,41 @@ class ViewCache:
             self._kept.popitem(last=False)
 
 
-class GameViews:
-    """Use cases that read games. `signer` is the service's key; views of at most `cached` games are kept in memory."""
+class FinishedPage(NamedTuple):
+    """A page of the list. `last` is the place of its last game, or the one after which it begins; None at the start.
 
-    def __init__(self, store: Store, held: LoadedGames, signer: Signer, *, cached: int) -> None:
+    `more` says whether there may be another page now. Every game that ended before the time `before` can be listed.
+    """
+
+    games: tuple[FinishedGame, ...]
+    last: str | None
+    more: bool
+    before: str
+
+
+class GameViews:
+    """Use cases that read games. `signer` is the service's key.
+
+    Views and signed heads of at most `cached` games are kept in memory.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        held: LoadedGames,
+        time: ServiceTime,
+        sources: ClockAndEntropy,
+        signer: Signer,
+        *,
+        cached: int,
+    ) -> None:
         self._store = store
         self._held = held
+        self._time = time
+        self._sources = sources
         self._signer = signer
-        self._views = ViewCache(cached)
+        self._views = HeadCache[bytes](cached)
+        self._heads = HeadCache[tuple[float, SignedHead]](cached)
 
     async def summary(self, game: str) -> GameSummary:
         """Returns a game's summary. Raises `NotFoundError`."""
@@ -136,7 +163,7 @@ class GameViews:
             refereed = (await self._held.at_head(game, head)).refereed
             seq, head = refereed.course.seq, refereed.course.head
             body = encode(self._own_view(refereed, player))
-            self._views.keep(game, head, player, body)
+            self._views.keep(game, head, body, player)
         return body, (await self._store.written(game, after))[: seq - after] if after < seq else ()
 
     def _own_view(self, refereed: referee.RefereedGame, player: str) -> OwnView:
@@ -154,63 +181,17 @@ class GameViews:
             openings=referee.own_openings(refereed, seat),
         )
 
-
-def _visible_state(course: Course, seat: int | None) -> State:
-    return course.state if course.stage is Stage.OVER else course.state.project(seat)
-
-
-class FinishedPage(NamedTuple):
-    """A page of the list. `last` is the place of its last game, or the one after which it begins; None at the start.
-
-    `more` says whether there may be another page now. Every game that ended before the time `before` can be listed.
-    """
-
-    games: tuple[FinishedGame, ...]
-    last: str | None
-    more: bool
-    before: str
-
-
-class FinishedGames:
-    """Lists the games that are over."""
-
-    def __init__(self, store: Store, time: ServiceTime) -> None:
-        self._store = store
-        self._time = time
-
-    async def page(self, after: str | None, limit: int) -> FinishedPage:
-        """Returns at most `limit` games after a place. Raises `ClockError` and `StorageError`.
+    async def finished(self, after: str | None, limit: int) -> FinishedPage:
+        """Returns at most `limit` games that are over, after a place. Raises `ClockError` and `StorageError`.
 
         A place is the time of an end and the game, joined by `~`; None is the start.
         """
         # Before the read: then all that ended before this time is written.
         before = format_time(parse_time(await self._time.drained()) - LATEST)
-        if after is None:
-            start = _START
-        else:
-            ended, _, game = after.partition("~")
-            start = (ended, game)
-        games = await self._store.finished(before, start, limit)
+        ended, _, game = (after or "").partition("~")  # without a place, what stands before every place
+        games = await self._store.finished(before, (ended, game), limit)
         last = f"{games[-1].ended}~{games[-1].summary.game}" if games else after
         return FinishedPage(games, last, len(games) == limit, before)
-
-
-class _Kept(NamedTuple):
-    head: str
-    at: float
-    signed: SignedHead
-
-
-class SignedHeads:
-    """Signs the heads of games with the service's key; at most `most` signatures are kept in memory."""
-
-    def __init__(self, store: Store, time: ServiceTime, sources: ClockAndEntropy, signer: Signer, *, most: int) -> None:
-        self._store = store
-        self._time = time
-        self._sources = sources
-        self._signer = signer
-        self._most = most
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     async def head(self, game: str) -> SignedHead:
         """Returns the signed head of a game. Raises `NotFoundError`, `ClockError`, `StorageError`."""
@@ -220,14 +201,15 @@ class SignedHeads:
             raise NotFoundError(tell("game"), game)
         seq, head = found
         elapsed = self._sources.elapsed()
-        kept = self._kept.get(game)
+        kept = self._heads.get(game, head)
         # A signature from a moment ago of the same head is still true.
-        if kept is not None and kept.head == head and elapsed - kept.at < VALID:
-            return kept.signed
+        if kept is not None and elapsed - kept[0] < VALID:
+            return kept[1]
         statement = make_head(at=at, game=game, head=head, seq=seq)
         signed = SignedHead(statement, self._signer.sign(sshsig.HEAD, statement.message))
-        self._kept[game] = _Kept(head, elapsed, signed)
-        self._kept.move_to_end(game)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        self._heads.keep(game, head, (elapsed, signed))
         return signed
+
+
+def _visible_state(course: Course, seat: int | None) -> State:
+    return course.state if course.stage is Stage.OVER else course.state.project(seat)
