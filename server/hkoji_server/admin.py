@@ -1,4 +1,7 @@
-"""The operator's commands on the database of a service, which may be running or not."""
+"""The operator's commands on the database of a service, which may be running or not.
+
+Each takes the folder of the service, and perhaps the URL of a `database` instead.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from multiprocessing import get_context
@@ -35,7 +38,7 @@ from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location
 from hkoji_server.store.maintenance import Maintenance
-from hkoji_server.store.open_store import location_of, work_on_store
+from hkoji_server.store.open_store import location_of, on_store
 from hkoji_server.store.sqlite import backup as sqlite_backup
 
 __all__ = [
@@ -60,92 +63,77 @@ _SHOWN: Final = 12
 _RANGES = tuple(f"{number:02x}" for number in range(256))
 
 
-def revoke_keys(data: Path | None, name: str, *, database: str | None = None) -> str:
+@on_store
+async def revoke_keys(store: Store, settings: Settings, name: str) -> str:
     """Revokes the keys of a player, and returns a code with which the player gets a new one.
 
     Raises `NotFoundError` if there is no such player, or no service in the folder `data`; `StorageError`.
     """
-
-    async def work(store: Store, settings: Settings) -> str:
-        return await PlayerKeys(store, ClockAndEntropy(), origin="").revoke_keys(name, settings.code_lifetime)
-
-    return work_on_store(load(data=data, database=database), work)
+    return await PlayerKeys(store, ClockAndEntropy(), origin="").revoke_keys(name, settings.code_lifetime)
 
 
-def invite(
-    data: Path | None, uses: int = 1, days: int | None = None, *, database: str | None = None
+@on_store
+async def invite(
+    store: Store, settings: Settings, uses: int = 1, days: int | None = None
 ) -> dict[str, Any]:  # Any: JSON
     """Makes a code with which `uses` new players may register, for so many days or else for `code_lifetime`.
 
     Returns the code, its uses, when it expires, and the service's origin. Raises `NotFoundError` if there is no
     service, `StorageError`.
     """
-
-    async def work(store: Store, settings: Settings) -> dict[str, Any]:
-        lifetime = settings.code_lifetime if days is None else days * _DAY
-        made = await make_code(store, ClockAndEntropy(), lifetime, uses=uses)
-        identity = await store.identity()
-        return {**made._asdict(), "uses": uses, "origin": identity[1] if identity else None}
-
-    return work_on_store(load(data=data, database=database), work)
+    lifetime = settings.code_lifetime if days is None else days * _DAY
+    made = await make_code(store, ClockAndEntropy(), lifetime, uses=uses)
+    identity = await store.identity()
+    return {**made._asdict(), "uses": uses, "origin": identity[1] if identity else None}
 
 
-def invitations(data: Path | None, database: str | None = None) -> list[dict[str, Any]]:  # Any: JSON
+@on_store
+async def invitations(store: Store, _: Settings) -> list[dict[str, Any]]:  # Any: JSON
     """Returns the codes for new players that are valid: the beginning of each digest, uses left, when it expires.
 
     Raises `NotFoundError` if there is no service, `StorageError`.
     """
-
-    async def work(store: Store, _: Settings) -> list[dict[str, Any]]:
-        found = await store.invitations(ClockAndEntropy().at())
-        return [{"digest": each.digest[:_SHOWN], "uses": each.uses, "expires": each.expires} for each in found]
-
-    return work_on_store(load(data=data, database=database), work)
+    found = await store.invitations(ClockAndEntropy().at())
+    return [{"digest": each.digest[:_SHOWN], "uses": each.uses, "expires": each.expires} for each in found]
 
 
-def withdraw(data: Path | None, prefix: str, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def withdraw(store: Store, _: Settings, prefix: str) -> dict[str, Any]:  # Any: JSON
     """Withdraws the code for new players whose digest begins with `prefix`. Returns what `invitations` says of it.
 
     Raises `NotFoundError` if no valid code's does, `UsageError` if several codes' do, `StorageError`.
     """
-
-    async def work(store: Store, _: Settings) -> dict[str, Any]:
-        every = await store.invitations(ClockAndEntropy().at())
-        found = [each for each in every if prefix and each.digest.startswith(prefix.lower())]
-        if len(found) > 1:
-            raise UsageError(
-                tell("{prefix} begins the digests of {n} codes", prefix=prefix, n=len(found)),
-                hint=tell("give more digits"),
-            )
-        if not found or not await store.withdraw_code(found[0].digest):
-            raise NotFoundError(tell("code"), prefix, hint=tell("list the codes with `hkoji admin invite --list`"))
-        code = found[0]
-        return {"digest": code.digest[:_SHOWN], "uses": code.uses, "expires": code.expires}
-
-    return work_on_store(load(data=data, database=database), work)
+    every = await store.invitations(ClockAndEntropy().at())
+    found = [each for each in every if prefix and each.digest.startswith(prefix.lower())]
+    if len(found) > 1:
+        raise UsageError(
+            tell("{prefix} begins the digests of {n} codes", prefix=prefix, n=len(found)),
+            hint=tell("give more digits"),
+        )
+    if not found or not await store.withdraw_code(found[0].digest):
+        raise NotFoundError(tell("code"), prefix, hint=tell("list the codes with `hkoji admin invite --list`"))
+    code = found[0]
+    return {"digest": code.digest[:_SHOWN], "uses": code.uses, "expires": code.expires}
 
 
-def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def tidy(store: Store, settings: Settings) -> dict[str, Any]:  # Any: JSON
     """Removes offers that nobody has opened in time, and expired codes and logins, as the service itself does.
 
     It also removes statements about games that have moved on since, and notices to channels that were removed. Returns
     how many of each were removed. Raises `NotFoundError` if there is no service, `StorageError`.
     """
-
-    async def work(store: Store, settings: Settings) -> dict[str, Any]:
-        sources = ClockAndEntropy()
-        removed = (await remove_in_steps(store, sources.at(), sources.at(-settings.offer_lifetime)))._asdict()
-        with _maintenance(location_of(settings)) as maintenance:
-            games = maintenance.with_statements()
-        held = LoadedGames(store, 1)
-        void = sum([await held.remove_void(game) for game in games])
-        return {**removed, "statements": void, "notices": await store.remove_stray_notices()}
-
-    return work_on_store(load(data=data, database=database), work)
+    sources = ClockAndEntropy()
+    removed = (await remove_in_steps(store, sources.at(), sources.at(-settings.offer_lifetime)))._asdict()
+    with closing(Maintenance(location_of(settings))) as maintenance:
+        games = maintenance.with_statements()
+    held = LoadedGames(store, 1)
+    void = sum([await held.remove_void(game) for game in games])
+    return {**removed, "statements": void, "notices": await store.remove_stray_notices()}
 
 
 def outage(
-    data: Path | None, begin: str, until: str, database: str | None = None, *, way: Way = Way.HTTP
+    data: Path | None, begin: str, until: str, *, database: str | None = None, way: Way = Way.HTTP
 ) -> dict[str, Any]:  # Any: JSON
     """Records that players could not reach the service that way from the time `begin` to before `until`.
 
@@ -158,13 +146,13 @@ def outage(
             raise UsageError(
                 tell("{time} is not a time", time=shorten(time)), hint=tell("write it as in 2026-11-20T12:00:00Z")
             )
+    return _add_outage(data, Outage(begin, until, way), database=database)
 
-    async def work(store: Store, _: Settings) -> dict[str, Any]:
-        lost = Outage(begin, until, way)
-        await store.add_outage(lost, ClockAndEntropy().at())
-        return dict(lost.to_json())
 
-    return work_on_store(load(data=data, database=database), work)
+@on_store
+async def _add_outage(store: Store, _: Settings, lost: Outage) -> dict[str, Any]:  # Any: JSON
+    await store.add_outage(lost, ClockAndEntropy().at())
+    return dict(lost.to_json())
 
 
 def backup(target: Path, data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
@@ -216,7 +204,7 @@ def restore(source: Path, data: Path) -> dict[str, Any]:  # Any: JSON
 def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> CheckTally:
     """Checks the complete database, in `jobs` processes. Raises `NotFoundError`, `StorageError`."""
     _, location = _find(data, database)
-    with _maintenance(location) as maintenance:
+    with closing(Maintenance(location)) as maintenance:
         identity = maintenance.identity()
         tally = check_players(maintenance)
         if identity is None:
@@ -234,7 +222,7 @@ def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> C
 def vacuum(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
     """Deletes expired logins and frees unused space. Returns the sizes before and after. Raises `StorageError`."""
     _, location = _find(data, database)
-    with _maintenance(location) as maintenance:
+    with closing(Maintenance(location)) as maintenance:
         before = maintenance.figures().size
         maintenance.vacuum(ClockAndEntropy().at())
         return {"before": before, "after": maintenance.figures().size}
@@ -243,7 +231,7 @@ def vacuum(data: Path | None, database: str | None = None) -> dict[str, Any]:  #
 def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
     """Returns how much the database holds. Raises `NotFoundError`, `StorageError`."""
     _, location = _find(data, database)
-    with _maintenance(location) as maintenance:
+    with closing(Maintenance(location)) as maintenance:
         found = maintenance.figures()
     return {
         "games": {"total": sum(found.games.values()), **dict(sorted(found.games.items()))},
@@ -283,18 +271,9 @@ def _find(data: Path | None, database: str | None) -> tuple[Settings, Location]:
     return settings, location_of(settings)
 
 
-@contextmanager
-def _maintenance(location: Location) -> Iterator[Maintenance]:
-    maintenance = Maintenance(location)
-    try:
-        yield maintenance
-    finally:
-        maintenance.close()
-
-
 def _check(location: Location, key: PublicKey, low: str, high: str) -> CheckTally:
     """Checks the games from id `low` to before `high`, in a separate process."""
-    with _maintenance(location) as maintenance:
+    with closing(Maintenance(location)) as maintenance:
         return check_games(maintenance, key, low, high)
 
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -53,7 +54,7 @@ def examine_service(
     except HkojiError as error:
         yield DoctorCheck("database", "fail", error.message, error.hint)
         return
-    try:
+    with closing(maintenance):
         yield DoctorCheck("database", "ok", show_location(location))
         yield DoctorCheck("schema", "ok", tell("{schema}, the schema of this program", schema=newest_schema()))
         yield _durable(maintenance, location)
@@ -62,8 +63,6 @@ def examine_service(
             yield _room(location)
         yield _clock(maintenance.newest(), *maintenance.clocks(), clock())
         yield _identity(maintenance)
-    finally:
-        maintenance.close()
     yield _backups(backups, location, clock())
     yield _open_files()
 

@@ -17,7 +17,7 @@ from hkoji_server.log import configure_logging_later
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, load, registers_by_mail
 from hkoji_server.store.location import verify_exists
-from hkoji_server.store.open_store import location_of, open_store, work_on_store
+from hkoji_server.store.open_store import location_of, on_store, open_store
 
 if TYPE_CHECKING:
     from hkoji_server.mail.receiving import Received
@@ -98,18 +98,15 @@ async def _registration(store: Store, sources: ClockAndEntropy, settings: Settin
     return None if players is None else SelfRegistration(players, TxtResolver(system_resolver()).look_up)
 
 
-def queue(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def queue(store: Store, _: Settings) -> dict[str, Any]:  # Any: JSON
     """Returns how many mails wait, letters wait, and mails are set aside; for each since when the oldest does.
 
     Raises `NotFoundError` if there is no service, `StorageError`.
     """
-
-    async def work(store: Store, _: Settings) -> dict[str, Any]:  # Any: JSON
-        found = await store.mail_queue(ClockAndEntropy().at())
-        counts = {name: each.number for name, each in found._asdict().items()}
-        return {**counts, **{f"{name}_since": each.oldest for name, each in found._asdict().items()}}
-
-    return work_on_store(load(data=data, database=database), work)
+    found = await store.mail_queue(ClockAndEntropy().at())
+    counts = {name: each.number for name, each in found._asdict().items()}
+    return {**counts, **{f"{name}_since": each.oldest for name, each in found._asdict().items()}}
 
 
 def _settings(data: Path | None, database: str | None, config: Path | None, **given: Any) -> Settings:  # Any: settings

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -282,11 +283,8 @@ def examine_mail(settings: Settings, tools: MailTools) -> Iterator[DoctorCheck]:
         return
     yield DoctorCheck("mail address", "ok", own.mailbox)
     location = location_of(settings)
-    maintenance = Maintenance(location)
-    try:
+    with closing(Maintenance(location)) as maintenance:
         beats = maintenance.beats()
-    finally:
-        maintenance.close()
     now = tools.sources.at()
     yield from process_checks(beats, now, settings.outage_after)
     yield from _passwords(settings)

@@ -1,12 +1,11 @@
 """The operator's commands about mailboxes: inviting people to play by mail, looking at, locking and erasing mailboxes.
 
-The service may be running meanwhile.
+Each takes the folder of a service, and by name a `database` and a `config`. The service may be running meanwhile.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
@@ -15,34 +14,28 @@ from hkoji.messages.text import tell
 from hkoji_server.service.mail.seat_games import mails_of
 from hkoji_server.service.players.held_players import HeldPlayers, find_held_players
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.settings import Settings, load
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT, Mailbox, MailboxState
-from hkoji_server.store.open_store import work_on_store
+from hkoji_server.store.open_store import on_store
 
 
-def add(
-    data: Path | None, name: str, address: str, lang: str, *, database: str | None = None, config: Path | None = None
-) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def add(store: Store, settings: Settings, name: str, address: str, lang: str) -> dict[str, Any]:  # Any: JSON
     """Invites the owner of a mailbox to play by mail, by a letter without a game.
 
     Returns what `show` returns, and whether there is a `letter` to send: not if this invitation was made before.
     Raises what `HeldPlayers.invite` raises, `NotFoundError` if there is no service, `StorageError`.
     """
-
-    async def work(store: Store, settings: Settings) -> dict[str, Any]:
-        players = await _players(store, settings)
-        before = await store.mailbox_of(name, ClockAndEntropy().at())
-        await players.invite(name, address, lang, None)
-        box = await _mailbox(store, name)
-        return {**_shown(box), "letter": before is None or before.channel != box.channel}
-
-    return work_on_store(load(config, data=data, database=database), work)
+    players = await _players(store, settings)
+    before = await store.mailbox_of(name, ClockAndEntropy().at())
+    await players.invite(name, address, lang, None)
+    box = await _mailbox(store, name)
+    return {**_shown(box), "letter": before is None or before.channel != box.channel}
 
 
-def move(
-    data: Path | None, name: str, address: str, *, database: str | None = None, config: Path | None = None
-) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def move(store: Store, settings: Settings, name: str, address: str) -> dict[str, Any]:  # Any: JSON
     """Asks the owner of another mailbox, by a letter, if it is to be that of a player from now on.
 
     Nothing changes before the answer `yes`. Returns what `show` returns, and whether there is a `letter` to send: not
@@ -50,21 +43,15 @@ def move(
     `ForbiddenError` for a player who has not accepted, `IllegalError` for the same mailbox, `NotFoundError`,
     `StorageError`.
     """
-
-    async def work(store: Store, settings: Settings) -> dict[str, Any]:
-        box = await _mailbox(store, name)
-        if not box.plays:
-            raise _not_accepted(name)
-        if box.address.lower() == address.lower():
-            raise IllegalError(
-                tell("that is the mailbox of {name} already", name=name), hint=tell("nothing was changed")
-            )
-        players = await _players(store, settings)
-        before = await store.mailbox_at(address)
-        asked = await players.ask(ConfirmWhat.MOVE, name, address, box.lang, None)
-        return {**_shown(box), "letter": before is None or before.channel != asked.channel}
-
-    return work_on_store(load(config, data=data, database=database), work)
+    box = await _mailbox(store, name)
+    if not box.plays:
+        raise _not_accepted(name)
+    if box.address.lower() == address.lower():
+        raise IllegalError(tell("that is the mailbox of {name} already", name=name), hint=tell("nothing was changed"))
+    players = await _players(store, settings)
+    before = await store.mailbox_at(address)
+    asked = await players.ask(ConfirmWhat.MOVE, name, address, box.lang, None)
+    return {**_shown(box), "letter": before is None or before.channel != asked.channel}
 
 
 async def _players(store: Store, settings: Settings) -> HeldPlayers:
@@ -74,59 +61,52 @@ async def _players(store: Store, settings: Settings) -> HeldPlayers:
     return players
 
 
-def show(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def show(store: Store, _: Settings, name: str) -> dict[str, Any]:  # Any: JSON
     """Returns what the service knows of the mailbox of a player, or of whoever is invited under that name.
 
     Raises `NotFoundError`, `StorageError`.
     """
-
-    async def work(store: Store, _: Settings) -> dict[str, Any]:
-        return _shown(await _mailbox(store, name))
-
-    return work_on_store(load(data=data, database=database), work)
+    return _shown(await _mailbox(store, name))
 
 
-def lock(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def lock(store: Store, _: Settings, name: str) -> dict[str, Any]:  # Any: JSON
     """Locks a mailbox: its letters end, its mails order nothing, and its owner cannot unlock it.
 
     Returns what `show` returns.
     """
-    return _set_state(data, name, "suspended", database)
+    return await _set_state(store, name, "suspended")
 
 
-def unlock(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def unlock(store: Store, _: Settings, name: str) -> dict[str, Any]:  # Any: JSON
     """Unlocks a mailbox that its owner or the operator has locked. Returns what `show` returns."""
-    return _set_state(data, name, "active", database)
+    return await _set_state(store, name, "active")
 
 
-def erase(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+@on_store
+async def erase(store: Store, _: Settings, name: str) -> dict[str, Any]:  # Any: JSON
     """Erases a mailbox: its address, its mails, and what they prove. The name, the held key and all logs stay.
 
     Returns what `show` returned before. Raises `NotFoundError`, `StorageError`.
     """
-
-    async def work(store: Store, _: Settings) -> dict[str, Any]:
-        box = await _mailbox(store, name)
-        if not await store.erase_mailbox(box.channel):
-            raise _unknown(name)
-        return _shown(box)
-
-    return work_on_store(load(data=data, database=database), work)
+    box = await _mailbox(store, name)
+    if not await store.erase_mailbox(box.channel):
+        raise _unknown(name)
+    return _shown(box)
 
 
-def evidence(data: Path | None, game: str, name: str, *, database: str | None = None) -> bytes:
+@on_store
+async def evidence(store: Store, _: Settings, game: str, name: str) -> bytes:
     """Returns the mails file of a player in a game: the mails that its log commits to, as far as they are kept.
 
     Raises `NotFoundError` if none are, `StorageError`.
     """
-
-    async def work(store: Store, _: Settings) -> bytes:
-        lines = await store.lines(game)
-        if not lines:
-            raise NotFoundError(tell("game"), game, hint=tell("is the id right and whole?"))
-        return await mails_of(store, lines, name)
-
-    found = work_on_store(load(data=data, database=database), work)
+    lines = await store.lines(game)
+    if not lines:
+        raise NotFoundError(tell("game"), game, hint=tell("is the id right and whole?"))
+    found = await mails_of(store, lines, name)
     if not found:
         raise NotFoundError(
             tell("mails of"),
@@ -136,20 +116,17 @@ def evidence(data: Path | None, game: str, name: str, *, database: str | None = 
     return found
 
 
-def _set_state(data: Path | None, name: str, state: MailboxState, database: str | None) -> dict[str, Any]:  # Any: JSON
-    async def work(store: Store, _: Settings) -> dict[str, Any]:
+async def _set_state(store: Store, name: str, state: MailboxState) -> dict[str, Any]:  # Any: JSON
+    box = await _mailbox(store, name)
+    if not box.plays:
+        raise _not_accepted(name)
+    if state == "active" and box.state not in SHUT:
+        raise IllegalError(tell("the mailbox of {name} is not locked", name=name), hint=tell("nothing was changed"))
+    while box.state != state:
+        # Changes by mails stay. If one of them was of the state, it is looked at anew.
+        await store.change_mailbox(replace(box, state=state, since=ClockAndEntropy().at()), box)
         box = await _mailbox(store, name)
-        if not box.plays:
-            raise _not_accepted(name)
-        if state == "active" and box.state not in SHUT:
-            raise IllegalError(tell("the mailbox of {name} is not locked", name=name), hint=tell("nothing was changed"))
-        while box.state != state:
-            # Changes by mails stay. If one of them was of the state, it is looked at anew.
-            await store.change_mailbox(replace(box, state=state, since=ClockAndEntropy().at()), box)
-            box = await _mailbox(store, name)
-        return _shown(box)
-
-    return work_on_store(load(data=data, database=database), work)
+    return _shown(box)
 
 
 async def _mailbox(store: Store, name: str) -> Mailbox:

@@ -157,7 +157,7 @@ def invite(
             hint=tell("give one of them alone, or --uses and --days"),
         )
     if withdraw is not None:
-        made = service_function("admin").withdraw(data, withdraw, database)
+        made = service_function("admin").withdraw(data, withdraw, database=database)
         out.result(made, lambda: _("The code {digest} is withdrawn: {left}.", digest=made["digest"], left=_left(made)))
     elif listed:
         _list_invitations(data, database)
@@ -186,7 +186,7 @@ def _invite(uses: int, days: int | None, data: Path | None, database: str | None
 
 def _list_invitations(data: Path | None, database: str | None) -> None:
     """Lists the codes for new players that are valid, by the beginnings of their digests."""
-    found: list[dict[str, Any]] = service_function("admin").invitations(data, database)  # Any: JSON
+    found: list[dict[str, Any]] = service_function("admin").invitations(data, database=database)  # Any: JSON
     out.result(
         found,
         lambda: "\n".join(f"{each['digest']}  {_left(each)}" for each in found) if found else _("There are no codes."),
@@ -288,7 +288,7 @@ def tidy(data: Data = None, database: Database = None, json: Json = False) -> No
 
     A running service does this by itself, several times an hour.
     """
-    made = service_function("admin").tidy(data, database)
+    made = service_function("admin").tidy(data, database=database)
     rows = (
         (_("offers that were not opened"), made["offers"]),
         (_("expired logins"), made["logins"]),
@@ -318,7 +318,7 @@ def outage(
 
     if way not in set(Way):
         raise UsageError(tell("{way} is not a way", way=way), hint=tell("write --way http or --way mail"))
-    made = service_function("admin").outage(data, begin, until, database, way=Way(way))
+    made = service_function("admin").outage(data, begin, until, database=database, way=Way(way))
 
     def text() -> str:
         given = {"begin": made["from"], "until": made["until"]}

@@ -229,7 +229,7 @@ def receive(
 @mail.command(epilog="Example: hkoji admin mail queue --data /var/lib/hkoji --json")
 def queue(data: Data = None, database: Database = None, json: Json = False) -> None:
     """Show what waits: mails to be processed, letters to be sent."""
-    found: dict[str, Any] = service_function("mail").queue(data, database)  # Any: JSON
+    found: dict[str, Any] = service_function("mail").queue(data, database=database)  # Any: JSON
 
     def lines() -> str:
         mails, letters, aside = found["mails"], found["letters"], found["set_aside"]

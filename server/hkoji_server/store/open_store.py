@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from hkoji.errors import UsageError
 from hkoji.extras import install_command
 from hkoji.messages.text import tell
-from hkoji_server.settings import Settings
+from hkoji_server.settings import Settings, load
 from hkoji_server.store.location import Location, parse_location, verify_exists
 from hkoji_server.store.time_contract import UTC_CLOCK, Clock
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hkoji_server.store.contract import Store
     from hkoji_server.store.rates import Rates
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -63,16 +65,28 @@ async def open_store(location: Location, clock: Clock = UTC_CLOCK) -> AsyncItera
         await store.close()
 
 
-def work_on_store(settings: Settings, work: Callable[[Store, Settings], Coroutine[None, None, T]]) -> T:
-    """Does `work` on the store, which must exist; a service may be running. Raises `NotFoundError`, `StorageError`."""
-    location = location_of(settings)
-    verify_exists(location)
+def on_store(work: Callable[Concatenate[Store, Settings, P], Coroutine[None, None, T]]) -> Callable[..., T]:
+    """Makes a command of the operator of `work`, which gets the store of a service and its settings.
 
-    async def run() -> T:
-        async with open_store(location) as store:
-            return await work(store, settings)
+    In their place the command takes the folder `data`, and by name a `database` and a file of settings, `config`. The
+    service may be running. Raises what `work` raises, `NotFoundError` if there is no service, `StorageError`.
+    """
 
-    return asyncio.run(run())
+    @wraps(work)
+    def command(
+        data: Path | None, *given: Any, database: str | None = None, config: Path | None = None, **named: Any
+    ) -> T:
+        settings = load(config, data=data, database=database)
+        location = location_of(settings)
+        verify_exists(location)
+
+        async def run() -> T:
+            async with open_store(location) as store:
+                return await work(store, settings, *given, **named)
+
+        return asyncio.run(run())
+
+    return command
 
 
 def open_rates(location: Location) -> Rates:
