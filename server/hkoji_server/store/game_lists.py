@@ -10,8 +10,9 @@ joined, and the walks through an index that find those read no invitation.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import (
     Boolean,
@@ -34,7 +35,7 @@ from sqlalchemy.types import TypeEngine
 
 from hkoji.game.agreement import DAY
 from hkoji.game.course import OVER
-from hkoji_server.store.game_values import GameSummary, OpenFilter, Query, Speed
+from hkoji_server.store.game_values import GameSummary, OpenFilter, Query
 from hkoji_server.store.tables import BLOCK, GAME
 
 Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
@@ -114,51 +115,26 @@ def cursor_of(query: Query, last: GameSummary) -> str:
     return f"{place}~{rank.value}"
 
 
-class OpenStatement(NamedTuple):
-    """Which conditions an `OpenFilter` has, without the parameters."""
+def statement_of(query: Query) -> Query:
+    """Returns what stands for all queries that need the same statement: the query with no value of a parameter.
 
-    joinable: bool
-    named: bool
-    ruleset: bool
-    rated: bool | None
-    speed: Speed | None
-
-
-class ListStatement(NamedTuple):
-    """Which statement a query needs: what it asks for, without the parameters."""
-
-    status: str | None
-    player: bool
-    waiting: bool
-    prefix: bool
-    after: Rank | None
-    """In which part of the list the page begins; None for the first page."""
-    own: bool
-    by_deadline: bool
-    limit: int
-    """Not a parameter: PostgreSQL plans for few rows only if it knows the limit."""
-    wanted: OpenStatement | None = None
+    A parameter that is given is one word there, and `after` is the number of the rank in which the page begins.
+    """
+    wanted = query.wanted
+    if wanted is not None:
+        joiner = _given(wanted.joiner) if wanted.joinable else None
+        wanted = wanted._replace(joiner=joiner, ruleset=_given(wanted.ruleset))
+    after = None if query.after is None else (*query.after.split("~")[2:], str(Rank.GOING_ON.value))[0]
+    return replace(query, player=_given(query.player), prefix=_given(query.prefix), after=after, wanted=wanted)
 
 
-def statement_of(query: Query) -> ListStatement:
-    """Returns which statement a query needs."""
-    rank = (query.after or "").split("~")[2:]
-    return ListStatement(
-        query.status,
-        query.player is not None,
-        query.waiting,
-        query.prefix is not None,
-        None if query.after is None else Rank(int(rank[0])) if rank else Rank.GOING_ON,
-        query.own,
-        query.by_deadline,
-        query.limit,
-        None if query.wanted is None else _open_statement(query.wanted),
-    )
+def _given(value: str | None) -> str | None:
+    return None if value is None else "given"
 
 
-def _open_statement(wanted: OpenFilter) -> OpenStatement:
-    named = wanted.joinable and wanted.joiner is not None
-    return OpenStatement(wanted.joinable, named, wanted.ruleset is not None, wanted.rated, wanted.speed)
+def _rank_after(form: Query) -> Rank | None:
+    """Returns in which part of the list the page begins; None for the first page."""
+    return None if form.after is None else Rank(int(form.after))
 
 
 def values_of(query: Query) -> dict[str, Any]:  # Any: column values
@@ -175,8 +151,8 @@ def values_of(query: Query) -> dict[str, Any]:  # Any: column values
     }
 
 
-def listed(form: ListStatement) -> Select[Any]:
-    """Selects the games that match: a player's in the order of their ranks, others newest first.
+def listed(form: Query) -> Select[Any]:
+    """Selects the games that match a form of `statement_of`: a player's in the order of ranks, others newest first.
 
     Games that have not been opened are in no list.
     """
@@ -204,9 +180,9 @@ def listed(form: ListStatement) -> Select[Any]:
     return _limited(select(*SUMMARY_COLUMNS).where(*wanted).order_by(*_NEWEST), form.limit)
 
 
-def _open_conditions(form: OpenStatement) -> Iterator[ColumnElement[bool]]:
+def _open_conditions(form: OpenFilter) -> Iterator[ColumnElement[bool]]:
     """Yields the conditions of a filter. They are looked at in the rows of open games, which are few."""
-    if form.named:
+    if form.joiner:
         blocked = exists().where(BLOCK.c.player == _JOINER, BLOCK.c.other == GAME.c.host)
         yield GAME.c.host != _JOINER
         yield or_(GAME.c.invite.is_(None), GAME.c.invite == _JOINER)
@@ -230,7 +206,7 @@ def _open_conditions(form: OpenStatement) -> Iterator[ColumnElement[bool]]:
             yield first > _MONTH
 
 
-def _of_player(form: ListStatement) -> Select[Any]:
+def _of_player(form: Query) -> Select[Any]:
     """Selects a page of a player's games. The walks read indexes only; the rows are read of the games on the page."""
     ranked = [(Rank.INVITATION, _INVITED, "open")]
     if form.waiting:
@@ -238,13 +214,14 @@ def _of_player(form: ListStatement) -> Select[Any]:
     else:
         ranked += [(Rank.GOING_ON, seat, status) for seat, status in _OWN]
         ranked += [(Rank.OVER, seat, status) for seat, status in _ENDED]
-    start = form.after or Rank.GOING_ON
+    after = _rank_after(form)
+    start = after or Rank.GOING_ON
 
     def wanted(rank: Rank, seat: Conditions, status: str) -> Conditions:
         # Only a host's games that nobody has joined can have a link. The other walks read no row to see that.
         unjoined = seat is _HOST and status in ("open", "cancelled")
         public = (GAME.c.link.is_(None),) if unjoined and not form.own else ()
-        return (*public, _older(GAME.c.created)) if form.after is rank else public
+        return (*public, _older(GAME.c.created)) if after is rank else public
 
     walks = [
         _walk(rank, seat, status, wanted(rank, seat, status), form.limit)
@@ -257,17 +234,18 @@ def _of_player(form: ListStatement) -> Select[Any]:
     return _rows(page, SUMMARY_COLUMNS).order_by(page.c.rank, page.c.created.desc(), page.c.game.desc())
 
 
-def _by_deadline(form: ListStatement) -> Select[Any]:
+def _by_deadline(form: Query) -> Select[Any]:
     """Selects a page of the games that wait for a player. Few do, so all of them are found and put in order."""
     due = func.coalesce(GAME.c.deadline, literal_column(f"'{_NEVER}'"))
-    start = form.after or Rank.GOING_ON
+    after = _rank_after(form)
+    start = after or Rank.GOING_ON
     beyond = tuple_(due, GAME.c.game) > tuple_(bindparam("b_created"), bindparam("b_game"))
     parts = ((Rank.GOING_ON, _OWES, "playing"), (Rank.INVITATION, _INVITED, "open"))
     found = []
     # After the parts of waiting games nothing can match.
     for rank, seat, status in [part for part in parts if part[0] >= start] or [(start, _INVITED, "none")]:
         keys = select(literal_column(str(rank.value)).label("rank"), due.label("due"), GAME.c.game)
-        wanted = (beyond,) if form.after is rank else ()
+        wanted = (beyond,) if after is rank else ()
         found.append(keys.where(*seat, GAME.c.status == literal_column(f"'{status}'"), *wanted))
     every = union_all(*found).subquery()
     page = _limited(select(every).order_by(every.c.rank, every.c.due, every.c.game), form.limit).subquery()
