@@ -125,15 +125,15 @@ def verify_may_offer(player: str, quota: OfferQuota, counted: CountedOffers) -> 
 
 _GAME: Final[ColumnElement[str]] = bindparam("b_game")
 HEAD: Final = select(GAME.c.seq, GAME.c.head).where(GAME.c.game == _GAME)
-_IDENTITY: Final = select(SERVICE.c.private_key, SERVICE.c.origin)
+IDENTITY: Final = select(SERVICE.c.private_key, SERVICE.c.origin)
 _SUMMARY: Final = select(*game_lists.SUMMARY_COLUMNS).where(GAME.c.game == _GAME)
 _LINES: Final = (
     select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
     .where(ENTRY.c.game == _GAME, ENTRY.c.seq > bindparam("b_after", type_=BigInteger))
     .order_by(ENTRY.c.seq)
 )
-_SECRET: Final = select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == _GAME)
-_OPENINGS: Final = (
+GAME_SECRET: Final = select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == _GAME)
+GAME_OPENINGS: Final = (
     select(OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
     .where(OPENING.c.game == _GAME)
     .order_by(OPENING.c.seq, OPENING.c.part)
@@ -173,14 +173,14 @@ class GameStore(SqlSteps):
 
     async def identity(self) -> tuple[str, str] | None:
         """Returns the service's OpenSSH private key text and its origin; None in a new store."""
-        rows = await self._read(_IDENTITY)
+        rows = await self._read(IDENTITY)
         return (rows[0][0], rows[0][1]) if rows else None
 
     async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
         """Keeps key and origin unless the store has some already. Returns those that it has now."""
 
         def work(connection: Connection) -> tuple[str, str]:
-            kept = connection.execute(_IDENTITY).first()
+            kept = connection.execute(IDENTITY).first()
             if kept:
                 return kept[0], kept[1]
             connection.execute(insert(SERVICE).values(id=1, private_key=key, origin=origin))
@@ -274,7 +274,7 @@ class GameStore(SqlSteps):
     async def history(self, game: str, after: int = -1) -> History | None:
         """Returns the lines of a game after entry number `after`, and its secrets, of one moment."""
         # The deadline first and the statements last: see `History`.
-        reads = (_DEADLINE, _LINES, _SECRET, _OPENINGS, KEPT_STATEMENTS)
+        reads = (_DEADLINE, _LINES, GAME_SECRET, GAME_OPENINGS, KEPT_STATEMENTS)
         timed, rows, secret, opened, said = await self._snapshot(
             *(compiled(each, self._dialect) for each in reads), values={"b_game": game, "b_after": after}
         )

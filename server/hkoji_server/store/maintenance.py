@@ -22,7 +22,9 @@ from hkoji.game.clock import Outage, Way
 from hkoji.game.commitments import Opening
 from hkoji.messages.text import tell
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
+from hkoji_server.store.game_statements import KEPT_STATEMENTS
 from hkoji_server.store.game_values import GameSummary, Secrets
+from hkoji_server.store.games import GAME_OPENINGS, GAME_SECRET, IDENTITY
 from hkoji_server.store.location import Location, show_location, verify_exists
 from hkoji_server.store.mail_values import NO_GAME
 from hkoji_server.store.migrate import verify_schema
@@ -40,7 +42,6 @@ from hkoji_server.store.tables import (
     PLAYER,
     RETIRED,
     SECRET,
-    SERVICE,
     STATEMENT,
     TALK,
     TOKEN,
@@ -99,7 +100,7 @@ class Maintenance:
     def identity(self) -> tuple[str, str] | None:
         """Returns the service's OpenSSH private key text and its origin."""
         with self._reading() as connection:
-            row = connection.execute(select(SERVICE.c.private_key, SERVICE.c.origin)).first()
+            row = connection.execute(IDENTITY).first()
         return (row[0], row[1]) if row else None
 
     def games(self, low: str = "", high: str = "g") -> Iterator[str]:
@@ -119,17 +120,15 @@ class Maintenance:
     def game(self, game: str) -> StoredGame | None:
         """Returns everything that is stored of a game, of one moment."""
         lines = (ENTRY.c.seq, ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
-        opened = (OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
+        place = {"b_game": game}
         with self._reading() as connection:
             summary = connection.execute(
                 select(*SUMMARY_COLUMNS, GAME.c.ended, GAME.c.way).where(GAME.c.game == game)
             ).first()
             rows = connection.execute(select(*lines).where(ENTRY.c.game == game).order_by(ENTRY.c.seq)).all()
-            secret = connection.execute(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == game)).first()
-            openings = connection.execute(
-                select(*opened).where(OPENING.c.game == game).order_by(OPENING.c.seq, OPENING.c.part)
-            ).all()
-            statements = connection.execute(select(*STATEMENT.c).where(STATEMENT.c.game == game)).all()
+            secret = connection.execute(GAME_SECRET, place).first()
+            openings = connection.execute(GAME_OPENINGS, place).all()
+            statements = connection.execute(KEPT_STATEMENTS, place).all()
             outages = connection.execute(EVERY_OUTAGE).all()
         if summary is None:
             return None

@@ -80,13 +80,6 @@ class LostError(StorageError):
         )
 
 
-def unreadable(cause: BaseException) -> StorageError:
-    """Returns the error for a read that failed."""
-    error = StorageError(tell("the database could not be read"), hint=tell("try again later"))
-    error.__cause__ = cause
-    return error
-
-
 def is_end(error: BaseException | None) -> bool:
     """Returns whether an error is the last message of a connection, which may not appear to be closed yet.
 
@@ -199,7 +192,7 @@ class PostgresConnections:
         try:
             return await self.again(read)
         except StorageError as error:
-            raise unreadable(error) from error
+            raise StorageError(tell("the database could not be read"), hint=tell("try again later")) from error
 
     async def again(self, work: Callable[[PostgresConnection], Awaitable[T]]) -> T:
         """Returns the result of `work`, which runs again on another connection if its connection is lost."""
