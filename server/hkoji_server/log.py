@@ -16,7 +16,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Final, Literal, TextIO, cast
 
 from hkoji.errors import HkojiError
@@ -29,6 +29,7 @@ REFUSED: Final = "hkoji.refused"
 """The key in a request's state for the status with which a connection refused the request while its body came."""
 CLIENT_LEFT: Final = 499
 """The status that log and metrics show for a request whose client left before it was complete. Nobody receives it."""
+LogLevel = Literal["debug", "info", "warning", "error"]
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -54,23 +55,8 @@ class ServiceLog:
         """Forgets what was to be called before the first line."""
         self._least, self._configure = 0, None
 
-    def debug(self, event: str, **values: object) -> None:
-        """Writes what helps to find a fault."""
-        self._write("debug", event, values)
-
-    def info(self, event: str, **values: object) -> None:
-        """Writes what happens every day."""
-        self._write("info", event, values)
-
-    def warning(self, event: str, **values: object) -> None:
-        """Writes what an operator should know of."""
-        self._write("warning", event, values)
-
-    def error(self, event: str, **values: object) -> None:
-        """Writes what an operator should look into."""
-        self._write("error", event, values)
-
-    def _write(self, level: str, event: str, values: dict[str, object]) -> None:
+    def write(self, level: LogLevel, event: str, **values: object) -> None:
+        """Writes a line."""
         if LEVELS[level] < self._least:
             return
         self.configure_now()
@@ -78,11 +64,19 @@ class ServiceLog:
 
         getattr(structlog.get_logger("hkoji"), level)(event, **values)
 
+    debug = partialmethod(write, "debug")
+    """Writes what helps to find a fault."""
+    info = partialmethod(write, "info")
+    """Writes what happens every day."""
+    warning = partialmethod(write, "warning")
+    """Writes what an operator should know of."""
+    error = partialmethod(write, "error")
+    """Writes what an operator should look into."""
+
 
 log: Final = ServiceLog()
 
 
-LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
 
 
