@@ -19,7 +19,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from random import Random
 from typing import Final
 
 from hkoji import referee
@@ -39,7 +38,7 @@ from hkoji_server.log import log
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.loaded_games import TRIES, LoadedGames, undecided, write_own
 from hkoji_server.service.games.talk import KEPT, WRITTEN
-from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, about
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Removed
 from hkoji_server.store.mail_tables import MailDraft
@@ -50,9 +49,8 @@ KEEPER_PACE: Final = 20.0
 """The seconds between two looks for games whose time is over, on average."""
 SEED_PACE: Final = 5.0
 """The seconds between two looks for seeds that are owed, on average."""
-TIDY_PACE: Final = 600.0
-"""The most seconds between two tidyings."""
-_SPREAD: Final = 0.25
+TIDY_PACE: Final = 450.0
+"""The seconds between two tidyings, on average."""
 _MOST_OVERDUE: Final = 50
 """How many games are looked at together."""
 _MOST_DRAFTS: Final = 100
@@ -186,10 +184,8 @@ class Keeper:
 
 async def keep_at_intervals(keeper: Keeper, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
     """Looks until it is cancelled."""
-    # Processes that were started together do not look together.
-    chance = Random()  # noqa: S311 # no secret
     while True:
-        await pause(KEEPER_PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
+        await pause(about(KEEPER_PACE))
         try:
             await keeper.look()
         except HkojiError as error:
@@ -262,9 +258,8 @@ class HeldSeeds:
 
 async def send_seeds_at_intervals(seeds: HeldSeeds, due: asyncio.Queue[str]) -> None:
     """Looks at intervals, and at once into the games that are `due`, until it is cancelled."""
-    # Processes that were started together do not look together.
-    chance, time = Random(), asyncio.get_running_loop().time  # noqa: S311 # no secret
-    until = time() + SEED_PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
+    time = asyncio.get_running_loop().time
+    until = time() + about(SEED_PACE)
     while True:
         game = None
         with suppress(TimeoutError):
@@ -273,7 +268,7 @@ async def send_seeds_at_intervals(seeds: HeldSeeds, due: asyncio.Queue[str]) -> 
             if game is not None:
                 await seeds.send(game)
             if time() >= until:
-                until = time() + SEED_PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
+                until = time() + about(SEED_PACE)
                 await seeds.look()
         except HkojiError as error:
             log.warning("could not look for seeds that held seats owe", reason=str(error))
@@ -302,10 +297,9 @@ async def tidy_at_intervals(
 
     Mails are kept as evidence for `mail_keep_days` after the end of their game.
     """
-    # Processes that were started together do not look together.
-    chance, at = Random(), sources.at  # noqa: S311 # no secret
+    at = sources.at
     while True:
-        await asyncio.sleep(TIDY_PACE * chance.uniform(0.5, 1.0))
+        await asyncio.sleep(about(TIDY_PACE, 1 / 3))
         try:
             removed = await remove_in_steps(store, at(), at(-offer_lifetime))
             # A first message comes at the latest `WRITTEN` after the end.

@@ -27,7 +27,7 @@ from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.games.notice_rules import OF_MAIL, OLDEST_NOTICE, NoticeEvent, ToldGame, judge
 from hkoji_server.service.notices.couriers import Courier, Gone, Later, Never, Notice, NotNow, SendingPlaces, notice_id
 from hkoji_server.service.players.channel_settings import ChannelSettings
-from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, about
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Hint
 from hkoji_server.store.notices import LeasedNotice
@@ -39,7 +39,6 @@ _GATHERING: Final = 0.02
 """How many seconds after it is woken it looks, so that what is written together is leased together."""
 _AGAIN: Final = 1.0
 """After how many seconds it looks again for what is due and has no place, or is held by others."""
-_SPREAD: Final = 0.25
 LEASE: Final = 120
 """How many seconds a process has for what it has leased."""
 MOST_LEASED: Final = 10
@@ -363,13 +362,11 @@ class NoticeDelivery:
 
 async def deliver_at_intervals(delivery: NoticeDelivery) -> None:
     """Looks at intervals, and when it is woken, until it is cancelled, and then ends the delivery."""
-    # Processes that were started together do not look together.
-    chance = Random()  # noqa: S311 # no secret
     wait = NOTICE_PACE
     stop_listening = delivery.listen()
     try:
         while True:
-            await delivery.rest(wait * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
+            await delivery.rest(about(wait))
             try:
                 wait = await delivery.look()
             except HkojiError as error:

@@ -23,6 +23,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from random import uniform
 from typing import Final, NamedTuple
 
 from hkoji.errors import ClockError, HkojiError
@@ -348,6 +349,11 @@ class ServiceTime:
             noted = (await self._store.beat(self.way, at)).at
         await self.read_outages()
         self._note(noted, began)
+
+
+def about(seconds: float, spread: float = 0.25) -> float:
+    """Returns about so many seconds, by chance: processes that were started together do not look together."""
+    return seconds * uniform(1 - spread, 1 + spread)  # noqa: S311 # no secret
 
 
 async def beat_at_intervals(
