@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from hkoji_server.service.games.keeper import Keeper
-from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames, append_of, decide, summarise
+from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames, append_of, summarise
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.game_values import NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -91,7 +91,9 @@ class TwoProcesses:
         at = run(time.now())
         table.refereed, table.now = held.refereed, at
         submission = table.move(course.state.legal_actions()[0])
-        append, after = decide(held, submission, SERVER, at=at, outages=time.outages, key="")
+        counting = held.counting(time.outages, at)
+        accepted = referee.accept(held.refereed, submission, signer=SERVER, at=at, gifts=held.gifts, outages=counting)
+        append, after = append_of(held, accepted, time.outages)
         run(self.store.append(append))
         self.held.keep(after)
         table.refereed = after.refereed

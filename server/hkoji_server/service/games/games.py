@@ -49,7 +49,7 @@ from hkoji_server.service.games.loaded_games import (
     LoadedGame,
     LoadedGames,
     Submitted,
-    decide,
+    append_of,
     summarise,
     undecided,
     write_own,
@@ -280,11 +280,11 @@ class Games:
 
             def decided() -> tuple[Append, LoadedGame]:
                 if not made:  # by hand: a cache that is made for each entry takes as long as reading it
-                    signer = self._signer
-                    decision = decide(
-                        held, submission, signer, at=at, outages=outages, key=key, mail=mail, invited=invited
+                    counting = held.counting(outages, at)
+                    accepted = referee.accept(
+                        held.refereed, submission, signer=self._signer, at=at, gifts=held.gifts, outages=counting
                     )
-                    made.append(decision)
+                    made.append(append_of(held, accepted, outages, key=key, mail=mail, invited=invited))
                 return made[0]
 
             if entry.kind in (*NEWCOMER_KINDS, Delegate.KIND):
@@ -320,15 +320,15 @@ class Games:
 
         If `course` is `current`, a refusal is the answer, and an offer that must not be opened like this is removed.
         """
-        if entry.kind in NEWCOMER_KINDS:
-            try:
-                await self._check_choices(course, entry)
-            except (BlockedError, NotAcceptedError, IllegalError):
-                if current and entry.kind == entry_kinds.Open.KIND:
-                    await self._store.withdraw_offer(entry.game, entry.by)
-                raise
-        elif entry.kind == Delegate.KIND:
+        if entry.kind == Delegate.KIND:
             await self._held_players.verify_delegation(Delegate.parse(entry.body), entry.by)
+            return
+        try:
+            await self._check_choices(course, entry)
+        except (BlockedError, NotAcceptedError, IllegalError):
+            if current and entry.kind == entry_kinds.Open.KIND:
+                await self._store.withdraw_offer(entry.game, entry.by)
+            raise
 
     async def _repeat(self, refereed: referee.RefereedGame, submission: Submission) -> Submitted:
         """Repeats the first answer if the log has `submission` at its place; else raises `ConflictError`.

@@ -22,10 +22,8 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Way
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import GivenTime, Invite
-from hkoji.game.submission import Submission
 from hkoji.log.canonical import decode_base64, encode
 from hkoji.log.line import Line
-from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.notice_rules import notices_of
@@ -209,28 +207,6 @@ class Submitted(NamedTuple):
     fresh: bool
 
 
-def decide(
-    held: LoadedGame,
-    submission: Submission,
-    signer: Signer,
-    *,
-    at: str,
-    outages: tuple[Outage, ...],
-    key: str,
-    mail: int | None = None,
-    invited: Way | None = None,
-) -> tuple[Append, LoadedGame]:
-    """Returns the append for a submission at the time `at`, and the game after it. Raises what `referee.accept` raises.
-
-    `key` is the author's. `outages` are all known ones. `mail` is the number of the mail that has led to the
-    submission. `invited` is the way that is open to the player whom it invites, if it opens the game.
-    """
-    accepted = referee.accept(
-        held.refereed, submission, signer=signer, at=at, gifts=held.gifts, outages=held.counting(outages, at)
-    )
-    return append_of(held, accepted, outages, key=key, mail=mail, invited=invited)
-
-
 def append_of(
     before: LoadedGame,
     accepted: referee.Accepted,
@@ -244,7 +220,8 @@ def append_of(
     """Returns what the store appends to the game `before`, decided with these `outages`, and the game after that.
 
     `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them. `mail` is
-    the number of the mail that has led to them. `invited` is as in `decide`.
+    the number of the mail that has led to them. `invited` is the way that is open to the player whom they invite, if
+    they open the game.
     """
     course, after = before.refereed.course, accepted.refereed
     held = hold(after, None, before.statements)
