@@ -25,7 +25,7 @@ from hkoji_server.log import log
 from hkoji_server.mail.receiving import Bounces, class_of
 from hkoji_server.mail_settings import SmtpServer, SmtpTls
 from hkoji_server.service.games.notice_rules import NoticeEvent
-from hkoji_server.service.mail.tokens import LetterPlan
+from hkoji_server.service.mail.letter_facts import LetterFacts
 from hkoji_server.service.notices.couriers import Never, Notice, NotNow
 from hkoji_server.store.contract import Store
 from hkoji_server.store.tables import Channel
@@ -174,13 +174,6 @@ _PAUSED: Final = 900.0
 _REMINDERS: Final = (NoticeEvent.REMIND1, NoticeEvent.REMIND2)
 
 
-class LetterPlans(Protocol):
-    """Tells what letters say (`hkoji_server.service.mail.letter_facts`)."""
-
-    async def of(self, channel: Channel, notice: Notice) -> LetterPlan | None:
-        """Returns what the letter for a notice says now; None if there is nothing to say. May raise `NotNow`."""
-
-
 class LetterTaker(Protocol):
     """Takes letters: a mail server, by `SmtpSubmission`."""
 
@@ -195,9 +188,9 @@ class MailCourier:
     lasting: Final = True
     places: Final = MOST_AT_ONCE
 
-    def __init__(self, store: Store, plans: LetterPlans, submission: LetterTaker, bounces: Bounces) -> None:
+    def __init__(self, store: Store, letters: LetterFacts, submission: LetterTaker, bounces: Bounces) -> None:
         self._store = store
-        self._plans = plans
+        self._letters = letters
         self._submission = submission
         self._bounces = bounces
 
@@ -216,7 +209,7 @@ class MailCourier:
             return
         if mailbox.paused is not None and notice.event not in _REMINDERS:
             raise NotNow(_PAUSED)
-        plan = await self._plans.of(channel, notice)
+        plan = await self._letters.of(channel, notice)
         if plan is None:
             return
         letter = compose(write_letter(plan.facts, load_speaker(plan.language)), plan.headers)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from dns.asyncresolver import Resolver
 from dns.exception import DNSException, Timeout
 from dns.name import from_text
 from dns.rdatatype import TXT
-from dns.resolver import NXDOMAIN, Answer, NoResolverConfiguration
+from dns.resolver import NXDOMAIN, NoResolverConfiguration
 
 from hkoji.mail.dkim_rules import LONGEST_RECORD
 from hkoji.mail.dns_answers import NAME_SERVER, DnsAnswers, parse_name_server, refused_name_server
@@ -24,24 +24,17 @@ MOST_NAMES: Final = 4
 """How many names are asked for at once; no mail needs more."""
 
 
-class AsksTxt(Protocol):
-    """The part of dnspython's resolver that this module needs."""
-
-    async def resolve(self, qname: object, rdtype: object, **options: object) -> Answer:
-        """Asks for records. Raises `DNSException` and `OSError`."""
-
-
-def system_resolver() -> AsksTxt | None:
+def system_resolver() -> Resolver | None:
     """Returns what asks the name servers of this machine, or the one that `HKOJI_DNS_SERVER` names.
 
     Returns None, with a line in the log, if the machine has none. Raises `UsageError` if the variable names none.
     """
     try:
         if not (server := os.environ.get(NAME_SERVER, "")):
-            return Resolver()  # type: ignore[return-value] # its options have types of their own
+            return Resolver()
         resolver, (host, port) = Resolver(configure=False), parse_name_server(server)
         resolver.nameservers, resolver.port = [host], port
-        return resolver  # type: ignore[return-value]
+        return resolver
     except ValueError:
         raise refused_name_server(server) from None
     except (NoResolverConfiguration, OSError):
@@ -52,7 +45,7 @@ def system_resolver() -> AsksTxt | None:
 class TxtResolver:
     """Looks TXT records up with `resolver`; without one there are no records."""
 
-    def __init__(self, resolver: AsksTxt | None, seconds: float = SECONDS) -> None:
+    def __init__(self, resolver: Resolver | None, seconds: float = SECONDS) -> None:
         self._resolver = resolver
         self._seconds = seconds
 
