@@ -34,15 +34,11 @@ from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.channels import make_channels_router
 from hkoji_server.routes.event_streams import make_events_router
 from hkoji_server.routes.game_lists import make_finished_router
-from hkoji_server.routes.games import (
-    make_clocks_router,
-    make_games_router,
-    make_talk_router,
-)
+from hkoji_server.routes.games import make_games_router, make_talk_router
 from hkoji_server.routes.middleware import AddressLimit, BodyLimit, RequestFrame, Turns
-from hkoji_server.routes.pages import make_front_router, make_invitation_router, make_stop_router
+from hkoji_server.routes.pages import make_pages_router
 from hkoji_server.routes.plain import PlainRoutes
-from hkoji_server.routes.players import make_choices_router, make_mail_invitations_router, make_players_router
+from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.service import Readiness, UseCases, make_health_router
 from hkoji_server.service.games.keeper import (
     HeldSeeds,
@@ -60,14 +56,13 @@ from hkoji_server.service.notices.channels import Channels
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.notices.guarded_post import GuardedPoster
 from hkoji_server.service.notices.webhook import WebhookCourier
-from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.players.limits import RateLimits, limits_of
 from hkoji_server.service.players.players import PlayerKeys, Players, identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
-from hkoji_server.settings import Settings, cap_of_address, load, own_address, parse_bind, parse_rate
+from hkoji_server.settings import Settings, cap_of_address, load, own_address, parse_bind
 from hkoji_server.store.contract import timed_store
 from hkoji_server.store.location import Location, show_location
-from hkoji_server.store.open_store import location_of, open_rates, open_store
-from hkoji_server.store.rates import Rate
+from hkoji_server.store.open_store import location_of, open_store
 
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
 
@@ -89,13 +84,6 @@ def _tune_garbage_collection() -> None:
     gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
 
 
-def _limits(settings: Settings) -> RateLimits:
-    texts = (settings.limit_address, settings.limit_player, settings.limit_registrations)
-    address, player, registrations = (Rate(*parse_rate(text)) if text else None for text in texts)
-    rates = open_rates(location_of(settings))
-    return RateLimits(rates, address=address, player=player, registrations=registrations)
-
-
 def _counted(metrics: Metrics | None) -> dict[str, Any]:  # Any: functions by name
     """Returns what a delivery is told to count with."""
     return {} if metrics is None else {"count": metrics.notice, "lag": metrics.notices_overdue}
@@ -108,10 +96,16 @@ class Application:
     """
 
     def __init__(
-        self, settings: Settings, sources: ClockAndEntropy, *, address: str | None, metrics: Metrics | None
+        self,
+        settings: Settings,
+        sources: ClockAndEntropy | None = None,
+        *,
+        address: str | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
+        use_fastest()
         self._settings = settings
-        self._sources = sources
+        self._sources = sources or ClockAndEntropy()
         self._address = address or f"http://{settings.host}:{settings.port}"
         self._metrics = metrics
         self._hub: WaitingHub | None = None
@@ -147,7 +141,7 @@ class Application:
         location = location_of(settings)
         async with open_store(location, sources.clock) as opened:
             store = opened if self._metrics is None else timed_store(opened, self._metrics.call)
-            limits = _limits(settings)
+            limits = limits_of(settings)
             key, origin = await identify(store, sources, settings.origin, self._address)
             time = ServiceTime(
                 store, sources, outage_after=settings.outage_after, unprocessed=store.oldest_unprocessed_mail
@@ -185,19 +179,14 @@ class Application:
             )
             self.plain = PlainRoutes([each(cases) for each in openapi.PLAIN_ENDPOINTS], self.router)
             for make in (
-                make_front_router,
                 make_health_router,
                 make_players_router,
                 make_games_router,
                 make_channels_router,
-                make_clocks_router,
-                make_choices_router,
                 make_finished_router,
                 make_talk_router,
                 make_events_router,
-                make_invitation_router,
-                make_mail_invitations_router,
-                make_stop_router,
+                make_pages_router,
             ):
                 # `include_router` would build each route a second time; there is nothing to add to them.
                 self.api.router.routes.extend(make(cases).routes)
@@ -249,18 +238,6 @@ class Application:
         return app
 
 
-def create_app(
-    settings: Settings,
-    sources: ClockAndEntropy | None = None,
-    *,
-    address: str | None = None,
-    metrics: Metrics | None = None,
-) -> Application:
-    """Returns the application. `address` is the origin of a new store for which none is set."""
-    use_fastest()
-    return Application(settings, sources or ClockAndEntropy(), address=address, metrics=metrics)
-
-
 def serve(
     data: Path | None = None,
     host: str | None = None,
@@ -301,7 +278,7 @@ def serve(
             metrics = Metrics() if settings.metrics else None
             if metrics and settings.metrics:
                 stack.callback(metrics.serve(*parse_bind(settings.metrics)))
-            app = create_app(settings, address=name, metrics=metrics)
+            app = Application(settings, address=name, metrics=metrics)
             run(app, settings, listener, ready, metrics.tick if metrics else _nothing, app.stop_waiting)
             return
         forget: Callable[[int], None] = _nothing
@@ -324,7 +301,7 @@ def _work(settings: Settings, address: str, channel: socket.socket) -> None:
     """Serves as one of several workers, until the supervisor stops it or ends."""
     configure_logging(settings.log_level, settings.log_format)
     metrics = Metrics() if settings.metrics else None
-    app = create_app(settings, address=address, metrics=metrics)
+    app = Application(settings, address=address, metrics=metrics)
     try:
         run(
             app,

@@ -45,16 +45,15 @@ from hkoji_server.service.mail.mailboxes import SelfRegistration
 from hkoji_server.service.mail.parts import make_mail_parts
 from hkoji_server.service.mail.rights import LookUp
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
-from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.players.limits import RateLimits, limits_of
 from hkoji_server.service.players.players import identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
-from hkoji_server.settings import Settings, own_address, parse_bind, parse_rate, registers_by_mail
+from hkoji_server.settings import Settings, own_address, parse_bind, registers_by_mail
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Hint
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import MAIL_KIND
-from hkoji_server.store.open_store import location_of, open_rates, open_store
-from hkoji_server.store.rates import Rate
+from hkoji_server.store.open_store import location_of, open_store
 
 _PATIENCE: Final = 10.0
 """For how many seconds a process that ends lets the mail that it is processing be."""
@@ -86,7 +85,6 @@ def assemble(
     settings: Settings,
     sources: ClockAndEntropy,
     *,
-    own: OwnAddress,
     key: PrivateKey,
     origin: str,
     limits: RateLimits,
@@ -94,7 +92,12 @@ def assemble(
     look_up: LookUp,
     metrics: MailMetrics,
 ) -> MailWork:
-    """Puts the parts together. `own` is the service's address, `submission` takes letters, and `look_up` asks DNS."""
+    """Puts the parts together, for a service that has a mail address.
+
+    `submission` takes letters, and `look_up` asks DNS.
+    """
+    own = own_address(settings)
+    assert own is not None
     time = ServiceTime(
         store,
         sources,
@@ -148,7 +151,7 @@ async def _serve(settings: Settings, sources: ClockAndEntropy) -> int:
     submission = SmtpSubmission(server, smtp_password, greeting=own.host)
     open_mailbox = _mailbox_of(settings)
     location = location_of(settings)
-    limits = _limits(settings)
+    limits = limits_of(settings)
     metrics = MailMetrics()
     try:
         async with AsyncExitStack() as stack:
@@ -160,7 +163,6 @@ async def _serve(settings: Settings, sources: ClockAndEntropy) -> int:
                 store,
                 settings,
                 sources,
-                own=own,
                 key=key,
                 origin=origin,
                 limits=limits,
@@ -277,9 +279,3 @@ def _mailbox_of(settings: Settings) -> OpenSession | None:
     server = read_imap(settings.mail_imap)
     password = _password(server.user, settings.mail_imap_password_file, "mail_imap")
     return partial(open_session, server, password or "")
-
-
-def _limits(settings: Settings) -> RateLimits:
-    """Returns the limits of players; who sends a mail has no address that could have one."""
-    player = Rate(*parse_rate(settings.limit_player)) if settings.limit_player else None
-    return RateLimits(open_rates(location_of(settings)), address=None, player=player, registrations=None)

@@ -199,10 +199,10 @@ def test_a_batch_loads_libsodium_for_its_second_line(tmp_path: Path, monkeypatch
 def test_the_service_uses_libsodium(tmp_path: Path) -> None:
     code = """
 import sys
-from hkoji_server.app import create_app
+from hkoji_server.app import Application
 from hkoji_server.settings import Settings
 from hkoji.log import sshsig
-create_app(Settings(data=sys.argv[1]))
+Application(Settings(data=sys.argv[1]))
 print(type(sshsig.library()).__name__)
 """
     done = subprocess.run([sys.executable, "-c", code, tmp_path], check=True, capture_output=True, text=True)

@@ -57,7 +57,6 @@ class Counted:
             store,
             settings,
             sources,
-            own=OWN,
             key=KEY,
             origin="https://h.example",
             limits=RateLimits(),

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
-from hkoji_server.app import Application, create_app
+from hkoji_server.app import Application
 from hkoji_server.process.metrics import Metrics
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings
@@ -182,7 +182,7 @@ def inside(
         copy_new_database(Path(settings["data"]) / "hkoji.sqlite3")
     chosen = read_settings(**{"log_level": "error", **UNLIMITED, **settings})
     sources = ClockAndEntropy(clock, drawn(seed), clock.elapsed)
-    app = create_app(chosen, sources, address="http://inside", metrics=figures)
+    app = Application(chosen, sources, address="http://inside", metrics=figures)
     routers = BorrowedRouters()
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)

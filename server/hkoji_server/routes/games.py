@@ -141,6 +141,21 @@ class EntriesEndpoint(PlainEndpoint):
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
 
+class HeadEndpoint(PlainEndpoint):
+    """The last entry of a game, by the service's signature in namespace `hkoji.head.v1`."""
+
+    path = "/v1/games/{game}/head"
+    name = "head"
+    parameters = (GAME,)
+    declared = answering(wire.Signed, 200, 400, 404)
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
+        """Returns the signed head."""
+        signed = await self._cases.views.head(GAME.read(scope["path_params"]))
+        shown = format_signed(signed.statement.text, signed.sig)
+        return Response(shown, media_type="application/json", headers=NO_STORE)
+
+
 def make_games_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
@@ -195,31 +210,9 @@ def make_games_router(cases: UseCases) -> APIRouter:
         lines, fresh = await cases.games.recover(game, player, request.proof)
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
-    return router
-
-
-class HeadEndpoint(PlainEndpoint):
-    """The last entry of a game, by the service's signature in namespace `hkoji.head.v1`."""
-
-    path = "/v1/games/{game}/head"
-    name = "head"
-    parameters = (GAME,)
-    declared = answering(wire.Signed, 200, 400, 404)
-
-    async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
-        """Returns the signed head."""
-        signed = await self._cases.views.head(GAME.read(scope["path_params"]))
-        shown = format_signed(signed.statement.text, signed.sig)
-        return Response(shown, media_type="application/json", headers=NO_STORE)
-
-
-def make_clocks_router(cases: UseCases) -> APIRouter:
-    """Returns the endpoints over these use cases."""
-    router = APIRouter(prefix="/v1", tags=["games"])
-    me = Annotated[str, Depends(logged_in(cases))]
-
     @router.post(
         "/games/{game}/statements",
+        tags=["games"],
         **answering(wire.StatedModel, 201, 400, 403, 404, 409, 422, again="The same statement again"),
     )
     async def state(game: models.GameId, request: models.StatementRequest) -> Response:
@@ -233,17 +226,17 @@ def make_clocks_router(cases: UseCases) -> APIRouter:
         stated = await cases.statements.state(statement, request.sig)
         return Response(answer_json.stated_bytes(stated), 201 if stated.fresh else 200, media_type="application/json")
 
-    @router.delete("/games/{game}/statements/annul", **answering(None, 204, 400, 401, 403, 404, 409))
+    @router.delete("/games/{game}/statements/annul", tags=["games"], **answering(None, 204, 400, 401, 403, 404, 409))
     async def withdraw(game: models.GameId, player: me) -> None:
         """Forgets the caller's wish to call the game off. Its signature can be used until the head moves."""
         await cases.statements.withdraw(game, player)
 
-    @router.get("/games/{game}/clock", **answering(wire.ClockModel, 200, 400, 404))
+    @router.get("/games/{game}/clock", tags=["games"], **answering(wire.ClockModel, 200, 400, 404))
     async def clock(game: models.GameId) -> Response:
         """The agreement of a game, and what its clocks show."""
         return JSONResponse(answer_json.clock_json(await cases.statements.clock(game), cases.late()), headers=NO_STORE)
 
-    @router.get("/outages", tags=["service"], **answering(wire.OutagesModel, 200))
+    @router.get("/outages", tags=["games", "service"], **answering(wire.OutagesModel, 200))
     async def outages() -> Response:
         """All times in which the service took no entries."""
         found = [outage.to_json() for outage in sorted(await cases.store.outages())]
@@ -252,14 +245,14 @@ def make_clocks_router(cases: UseCases) -> APIRouter:
     return router
 
 
-_TALK: Final = "/v1/games/{game}/talk"
+_TALK: Final = "/games/{game}/talk"
 _TALK_PAGE: Final = 100
 _MessageNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The number of the message")]
 
 
 def make_talk_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
-    router = APIRouter(tags=["talk"])
+    router = APIRouter(prefix="/v1", tags=["talk"])
     me = Annotated[str, Depends(logged_in(cases))]
 
     @router.get(_TALK, **answering(wire.TalkModel, 200, 400, 401, 404))
@@ -286,7 +279,7 @@ def make_talk_router(cases: UseCases) -> APIRouter:
         """Deletes the text and the signature of a message of the caller."""
         await cases.talk.take_back(game, player, number)
 
-    @router.get("/v1/me/talk", **answering(wire.LastMessagesModel, 200, 401))
+    @router.get("/me/talk", **answering(wire.LastMessagesModel, 200, 401))
     async def last_heard(player: me) -> Response:
         """The last message of the opponent in each of the caller's games in which there is one."""
         found = [each._asdict() for each in await cases.talk.last_heard(player)]

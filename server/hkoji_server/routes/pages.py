@@ -74,26 +74,6 @@ lo vede mai.</p>
 )
 
 
-def make_invitation_router(_: UseCases) -> APIRouter:
-    """Returns the router of the page."""
-    router = APIRouter(tags=["games"])
-
-    @router.get(
-        INVITATION_PATH,
-        response_class=Response,
-        responses={
-            200: HTML_RESPONSE,
-            **problem_responses(400),
-        },
-        tags=["games"],
-    )
-    async def invitation_page(game: models.GameId) -> HTMLResponse:  # noqa: ARG001 # the same page for every game
-        """A page for people who open the link of an invitation in a browser. The same for every game."""
-        return HTMLResponse(_INVITATION_PAGE)
-
-    return router
-
-
 _GAME_BODY: Final = """<h1>Game {short}</h1>
 <p>{host} (host), {guest} (guest). Status: {status}. To move: {mover}.</p>
 <p>To play it, in a terminal: <code>hkoji play {short}</code>. To look at it: <code>hkoji show {short}</code></p>
@@ -168,24 +148,6 @@ gioca con il programma hkoji, in un terminale. $italian</p>
 </div>""")
 
 
-def make_front_router(cases: UseCases) -> APIRouter:
-    """Returns the router of the page."""
-    router = APIRouter()
-
-    @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-    async def front_page(request: Request) -> Response:
-        """A page for people who open the service's address in a browser, or with curl."""
-        english, italian = _MAY_REGISTER[cases.settings.registration]
-        vary = {"Vary": "Accept"}
-        if wants_page(request.headers.get("accept", "")):
-            body = _FRONT_BODY.substitute(origin=escape(cases.origin), english=english, italian=italian)
-            return HTMLResponse(HTML_PAGE.format(body=body), headers=vary)
-        text = _FRONT_TEXT.substitute(origin=cases.origin, english=english, italian=italian)
-        return PlainTextResponse(text, headers=vary)
-
-    return router
-
-
 STOP_PREFIX: Final = "/v1/mail/stop/"
 STOP_PATH: Final = f"{STOP_PREFIX}{{token}}"
 Token = Annotated[str, Path(pattern="^[A-Za-z2-7]{26}$", examples=["7k2mq4ruapbd3xvn5tczshw6ef"])]
@@ -215,16 +177,37 @@ rispondi <code>inizia</code> a una di esse.</p>
 _STOP_RESPONSES: Final[dict[int | str, dict[str, object]]] = {200: HTML_RESPONSE}
 
 
-def make_stop_router(cases: UseCases) -> APIRouter:
-    """Returns the router of the page."""
-    router = APIRouter(tags=["mail"])
+def make_pages_router(cases: UseCases) -> APIRouter:
+    """Returns the endpoints of the pages."""
+    router = APIRouter()
 
-    @router.get(STOP_PATH, response_class=HTMLResponse, responses=_STOP_RESPONSES)
+    @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
+    async def front_page(request: Request) -> Response:
+        """A page for people who open the service's address in a browser, or with curl."""
+        english, italian = _MAY_REGISTER[cases.settings.registration]
+        vary = {"Vary": "Accept"}
+        if wants_page(request.headers.get("accept", "")):
+            body = _FRONT_BODY.substitute(origin=escape(cases.origin), english=english, italian=italian)
+            return HTMLResponse(HTML_PAGE.format(body=body), headers=vary)
+        text = _FRONT_TEXT.substitute(origin=cases.origin, english=english, italian=italian)
+        return PlainTextResponse(text, headers=vary)
+
+    @router.get(
+        INVITATION_PATH,
+        tags=["games"],
+        response_class=Response,
+        responses={200: HTML_RESPONSE, **problem_responses(400)},
+    )
+    async def invitation_page(game: models.GameId) -> HTMLResponse:  # noqa: ARG001 # the same page for every game
+        """A page for people who open the link of an invitation in a browser. The same for every game."""
+        return HTMLResponse(_INVITATION_PAGE)
+
+    @router.get(STOP_PATH, tags=["mail"], response_class=HTMLResponse, responses=_STOP_RESPONSES)
     async def stop_page(token: Token) -> HTMLResponse:  # noqa: ARG001 # the same page for every token
         """A page with a button that stops the letters to a mailbox. Reading it changes nothing."""
         return HTMLResponse(_STOP_PAGE, headers=NO_STORE)
 
-    @router.post(STOP_PATH, response_class=HTMLResponse, responses=_STOP_RESPONSES)
+    @router.post(STOP_PATH, tags=["mail"], response_class=HTMLResponse, responses=_STOP_RESPONSES)
     async def stop_letters(token: Token) -> HTMLResponse:
         """Stops the letters to a mailbox. Any body is ignored, and the answer says nothing about the token."""
         await stop_by_token(cases.store, cases.sources, token)

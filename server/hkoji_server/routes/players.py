@@ -20,6 +20,18 @@ from hkoji_server.service.games.invitations import Choices
 from hkoji_server.store.tables import Player
 
 
+class MailInvitationRequest(models.RequestModel):
+    """An invitation: a mailbox, the language of its letters, and the name under which its owner will play."""
+
+    agreement: dict[str, Any] | None = Field(  # Any: JSON, read like the body of an offer
+        default=None, description="Of the game to which the player is invited, as in `/v1/offers`"
+    )
+    # No example: programs that try the examples of this document would write there.
+    address: str = Field(max_length=254, description="One ASCII address such as local@domain")
+    lang: str = Field(default="en", max_length=8, examples=["en"])
+    name: models.Name
+
+
 def make_players_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
@@ -74,14 +86,6 @@ def make_players_router(cases: UseCases) -> APIRouter:
         """Ends the login of the token."""
         await cases.players.logout(credentials.credentials)
 
-    return router
-
-
-def make_choices_router(cases: UseCases) -> APIRouter:
-    """Returns the endpoints over these use cases."""
-    router = APIRouter(prefix="/v1")
-    me = Annotated[str, Depends(logged_in(cases))]
-
     @router.post(
         "/games/{game}/decline",
         tags=["games"],
@@ -120,27 +124,7 @@ def make_choices_router(cases: UseCases) -> APIRouter:
         """Removes a block, if there is one."""
         await cases.store.remove_block(player, name)
 
-    return router
-
-
-class MailInvitationRequest(models.RequestModel):
-    """An invitation: a mailbox, the language of its letters, and the name under which its owner will play."""
-
-    agreement: dict[str, Any] | None = Field(  # Any: JSON, read like the body of an offer
-        default=None, description="Of the game to which the player is invited, as in `/v1/offers`"
-    )
-    # No example: programs that try the examples of this document would write there.
-    address: str = Field(max_length=254, description="One ASCII address such as local@domain")
-    lang: str = Field(default="en", max_length=8, examples=["en"])
-    name: models.Name
-
-
-def make_mail_invitations_router(cases: UseCases) -> APIRouter:
-    """Returns the endpoint over these use cases."""
-    router = APIRouter(prefix="/v1", tags=["players"])
-    me = Annotated[str, Depends(logged_in(cases))]
-
-    @router.post("/invitations", **answering(wire.GatewayModel, 201, 400, 401, 403, 409, 422, 429))
+    @router.post("/invitations", tags=["players"], **answering(wire.GatewayModel, 201, 400, 401, 403, 409, 422, 429))
     async def invite(request: MailInvitationRequest, player: me) -> Response:
         """Makes a key for somebody who will play by mail, and reserves the name until a game is opened with it."""
         if request.agreement is not None:

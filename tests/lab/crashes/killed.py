@@ -197,7 +197,7 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
     doom = Doom(point, count)
     if "checkpoint" in point:
         durable.PRAGMAS["wal_autocheckpoint"] = 60  # by default they would be too rare for a short life
-    create, close = module.create_app, SqliteStore.close
+    create, close = module.Application, SqliteStore.close
     closes = 0
 
     def created(*given: Any, **named: Any) -> Any:
@@ -210,7 +210,7 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
             doom.armed = True
         close(store)
 
-    patched = patch.object(module, "create_app", created), patch.object(SqliteStore, "close", closed)
+    patched = patch.object(module, "Application", created), patch.object(SqliteStore, "close", closed)
     with watched(doom), driver_watched(doom), patched[0], patched[1]:
         module.serve(data, "127.0.0.1", 0, **UNLIMITED)
 
@@ -219,12 +219,12 @@ def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
     from hkoji_server import app as module
 
     doom = Doom(point, count)
-    create = module.create_app
+    create = module.Application
 
     def created(*given: Any, **named: Any) -> Any:
         return KillingMiddleware(create(*given, **named), doom)
 
-    with psycopg_watched(doom), patch.object(module, "create_app", created):
+    with psycopg_watched(doom), patch.object(module, "Application", created):
         module.serve(None, "127.0.0.1", 0, database=database, **UNLIMITED)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from unittest.mock import patch
 
 from hkoji_server import app as app_module
-from hkoji_server.app import create_app
+from hkoji_server.app import Application
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings
@@ -124,7 +124,7 @@ class Scenario:
         """Starts the service, and tries again after a failure, at most four times."""
         self.fault.starting = True
         for _ in range(_TRIES):
-            app = create_app(
+            app = Application(
                 self.kept.settings,
                 ClockAndEntropy(self.fault.clock, self.entropy, self.fault.elapsed),
                 address="http://inside",

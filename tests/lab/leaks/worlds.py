@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hkoji_server.app import Application, create_app
+from hkoji_server.app import Application
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import load
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -133,7 +133,7 @@ class World:
         self.draws = Draws(self.session, self.name)
         settings = load(data=self.data, log_level=self.level, **UNLIMITED)
         sources = ClockAndEntropy(self.clock, self.draws, self.clock.elapsed)
-        self.app: Application = create_app(settings, sources, address=ADDRESS)
+        self.app: Application = Application(settings, sources, address=ADDRESS)
         self._lifespan = self.app.router.lifespan_context(self.app)
         with self._routers.starting(), time_by_hand() as self.by_hand, delivery_by_hand() as deliveries:
             await self._lifespan.__aenter__()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from hkoji_server.app import create_app
+from hkoji_server.app import Application
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import load as load_settings
 
@@ -110,7 +110,7 @@ class World:
             **UNLIMITED,
         )
         sources = ClockAndEntropy(self.clock, self._entropy, self.clock.elapsed)
-        app = create_app(settings, sources, address=ORIGIN)
+        app = Application(settings, sources, address=ORIGIN)
         self._lifespan = app.router.lifespan_context(app)
         # The service freezes its objects when it starts, which is too slow for so many services.
         with patch("hkoji_server.app.gc"), self._routers.starting(), time_by_hand() as self.by_hand:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from hkoji_server.app import create_app
+from hkoji_server.app import Application
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import load
 
@@ -24,7 +24,7 @@ class Within:
     def __init__(self, data: Path, sources: ClockAndEntropy, position: Callable[[], int]) -> None:
         self.loop = asyncio.new_event_loop()
         self._position = position
-        app = create_app(load(data=data, log_level="error", **UNLIMITED), sources, address="http://inside")
+        app = Application(load(data=data, log_level="error", **UNLIMITED), sources, address="http://inside")
         self._inside = Inside(app, asyncio.Runner(), Clock(), data)
         self._lifespan = app.router.lifespan_context(app)
         self._app, self._inside.app = app, self._noted  # type: ignore[assignment] # an ASGI application is what is needed

@@ -23,7 +23,6 @@ from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MAIL_KIND
 
-from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.dns_answers import DnsAnswers
 from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Inside, drawn, inside, read_settings
@@ -155,14 +154,13 @@ async def _make(service: Inside, store: Store, kind: type[AssembledMail], seed: 
     sources = ClockAndEntropy(service.clock, drawn(f"mail of {seed}"), service.clock.elapsed)
     key, origin = await identify(store, sources, None, ORIGIN)
     settings = read_settings(data=service.data, mail=ADDRESS, outage_after=10**7, mail_per_day=10**6, **UNLIMITED)
-    own, metrics = OwnAddress(ADDRESS), MailMetrics()
+    metrics = MailMetrics()
     players = HeldPlayers(store, sources, key, settings, origin=origin)
     world = kind(service, store, None, players, metrics)  # type: ignore[arg-type] # made below: it needs the world
     world.work = assemble(
         store,
         settings,
         sources,
-        own=own,
         key=key,
         origin=origin,
         limits=RateLimits(),

@@ -20,7 +20,9 @@ from hkoji.errors import IllegalError, TooManyError
 from hkoji.game.agreement import DAY, Agreement, format_duration
 from hkoji.game.clock import add_seconds, format_time, parse_time
 from hkoji.messages.text import tell
+from hkoji_server.settings import Settings, parse_rate
 from hkoji_server.store.game_values import OfferQuota
+from hkoji_server.store.open_store import location_of, open_rates
 from hkoji_server.store.rates import Rate, Rates
 
 T = TypeVar("T")
@@ -121,6 +123,14 @@ class RateLimits:
         wait = await self._rates.admit(f"{kind}:{name}", rate)
         if wait:
             raise TooManyError(math.ceil(wait), reason)
+
+
+def limits_of(settings: Settings) -> RateLimits:
+    """Returns the limits that all processes of a service share."""
+    texts = (settings.limit_address, settings.limit_player, settings.limit_registrations)
+    address, player, registrations = (Rate(*parse_rate(text)) if text else None for text in texts)
+    rates = open_rates(location_of(settings))
+    return RateLimits(rates, address=address, player=player, registrations=registrations)
 
 
 class UncountedError(Exception):
