@@ -32,7 +32,8 @@ from hkoji_server.doctor import examine_service
 from hkoji_server.service.games.database_check import CheckTally, check_games, check_players
 from hkoji_server.service.games.keeper import remove_in_steps
 from hkoji_server.service.games.loaded_games import LoadedGames
-from hkoji_server.service.players.players import PlayerKeys, make_code
+from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.players.players import Players, make_code
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
@@ -69,7 +70,7 @@ async def revoke_keys(store: Store, settings: Settings, name: str) -> str:
 
     Raises `NotFoundError` if there is no such player, or no service in the folder `data`; `StorageError`.
     """
-    return await PlayerKeys(store, ClockAndEntropy(), origin="").revoke_keys(name, settings.code_lifetime)
+    return await Players(store, ClockAndEntropy(), settings, RateLimits(), origin="").revoke_keys(name)
 
 
 @on_store

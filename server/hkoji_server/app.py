@@ -57,7 +57,7 @@ from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_int
 from hkoji_server.service.notices.guarded_post import GuardedPoster
 from hkoji_server.service.notices.webhook import WebhookCourier
 from hkoji_server.service.players.limits import RateLimits, limits_of
-from hkoji_server.service.players.players import PlayerKeys, Players, identify
+from hkoji_server.service.players.players import Players, identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings, cap_of_address, load, own_address, parse_bind
 from hkoji_server.store.contract import timed_store
@@ -166,7 +166,6 @@ class Application:
                 key=key,
                 ready=Readiness(store, time),
                 players=Players(store, sources, settings, limits, origin=origin),
-                keys=PlayerKeys(store, sources, origin=origin),
                 held_players=parts.held_players,
                 invitations=parts.invitations,
                 games=games,

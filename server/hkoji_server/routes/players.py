@@ -58,17 +58,17 @@ def make_players_router(cases: UseCases) -> APIRouter:
     @router.post("/players/{name}/key", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404, 409))
     async def replace_key(name: models.Name, signed: models.NewKeyRequest) -> Response:
         """Replaces a player's key, by a statement that both keys have signed."""
-        return await answer(await cases.keys.replace(name, signed.text, signed.sig, signed.old_sig))
+        return await answer(await cases.players.replace(name, signed.text, signed.sig, signed.old_sig))
 
     @router.post("/players/{name}/revocation", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404))
     async def revoke_key(name: models.Name, signed: models.SignedRequest) -> Response:
         """Revokes a key of a player, by its own signature."""
-        return await answer(await cases.keys.revoke(name, signed.text, signed.sig))
+        return await answer(await cases.players.revoke(name, signed.text, signed.sig))
 
     @router.post("/players/{name}/recovery", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404, 409))
     async def recover_name(name: models.Name, signed: models.RecoveryRequest) -> Response:
         """Gives a player whose key is revoked another one, with a code from the operator."""
-        return await answer(await cases.keys.recover(name, signed.text, signed.sig, signed.code))
+        return await answer(await cases.players.recover(name, signed.text, signed.sig, signed.code))
 
     @router.post("/login/challenge", tags=["players"], **answering(wire.ChallengeModel, 201))
     async def challenge() -> Response:

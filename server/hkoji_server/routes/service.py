@@ -24,7 +24,7 @@ from hkoji_server.service.games.waiting_hub import WaitingHub
 from hkoji_server.service.mail.mailboxes import OwnMailboxes
 from hkoji_server.service.notices.channels import Channels
 from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.service.players.players import PlayerKeys, Players
+from hkoji_server.service.players.players import Players
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
@@ -44,7 +44,6 @@ class UseCases:
     key: Signer
     ready: Readiness
     players: Players
-    keys: PlayerKeys
     held_players: HeldPlayers
     invitations: Invitations
     games: Games

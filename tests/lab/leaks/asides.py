@@ -12,8 +12,10 @@ import json
 import re
 from typing import Any, Final
 
-from hkoji_server.service.players.players import PlayerKeys
+from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.players.players import Players
 from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.settings import Settings
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
@@ -109,8 +111,9 @@ async def _recover(telling: Telling, person: Person, new: PrivateKey, label: str
     text = make_revocation(at=telling.now(), key=person.key.public, name=person.name, origin=ADDRESS).text
     await _post(telling, person, "revocation", {"text": text, "sig": person.sign(text, sshsig.REVOKE)})
     world.draws.use(f"code, {label}", secret=not known)
-    keys = PlayerKeys(world.store, ClockAndEntropy(world.clock, world.draws), origin=ADDRESS)
-    code = await keys.revoke_keys(person.name, 3600)
+    sources, settings = ClockAndEntropy(world.clock, world.draws), Settings(code_lifetime=3600)
+    keys = Players(world.store, sources, settings, RateLimits(), origin=ADDRESS)
+    code = await keys.revoke_keys(person.name)
     world.keep_secret(code)
     text = make_recovery(at=telling.now(), key=new.public, name=person.name, origin=ADDRESS).text
     sig = Person(person.name, new).sign(text, sshsig.RECOVER)

@@ -6,7 +6,7 @@ first, and settings are written when the mail is closed. `MailOrders` reads and 
 - Settings, and the end and the beginning of letters; letters also end by a web address in their header (RFC 8058).
 - `yes` confirms what a letter has asked. It never enters anything into a log.
 - `own key`: a mail player asks for a code with which they play on with a key of their own. Nothing changes by that: the
-  held key signs until the code is used (`PlayerKeys.recover`). A person who reads the mailbox is taken for the player.
+  held key signs until the code is used (`Players.recover`). A person who reads the mailbox is taken for the player.
   So there is no code for anybody whose key is not held: a mailbox does not replace an own key.
 """
 

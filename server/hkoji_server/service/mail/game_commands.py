@@ -50,12 +50,39 @@ _APART: Final = 120
 """How many seconds the clocks of a service's processes may be apart, at most."""
 
 
+class _MailRematch(NamedTuple):
+    """The game before, the player's seat in it, and the place of the rematch in its series."""
+
+    course: Course
+    seat: Seat
+    series: Series | None
+    since: str
+    """No rematch was offered before this time."""
+
+    @property
+    def game(self) -> str:
+        return self.course.setup.game
+
+    @property
+    def name(self) -> str:
+        name = self.course.setup.names[self.seat]
+        assert name is not None
+        return name
+
+    @property
+    def opponent(self) -> str:
+        name = self.course.setup.names[1 - self.seat]
+        assert name is not None
+        return name
+
+
 class GameCommands:
-    """The commands to a game that exists, and `new`."""
+    """The commands to a game that exists, `new` and `rematch`."""
 
     def __init__(
         self,
         store: Store,
+        held: LoadedGames,
         entries: MailEntries,
         games: Games,
         invitations: Invitations,
@@ -63,6 +90,7 @@ class GameCommands:
         tokens: MailTokens,
     ) -> None:
         self._store = store
+        self._held = held
         self._entries = entries
         self._games = games
         self._invitations = invitations
@@ -81,6 +109,7 @@ class GameCommands:
             OrderKind.ACCEPT: self._accept,
             OrderKind.DECLINE: self._decline,
             OrderKind.NEW: self._new,
+            OrderKind.REMATCH: self._rematch,
         }
 
     async def _enter(self, work: OrderWork) -> AnswerPart:
@@ -159,7 +188,7 @@ class GameCommands:
             raise NotDoneError(
                 tell("behind the name stands a mail address, as in: new hanamikoji bob bob@example.org 3d/14d")
             )
-        await verify_host(self._store, work.mailbox)
+        await self._verify_host(work.mailbox)
         try:
             control = parse_time_control(rest[0] if rest else DEFAULT_CLOCK)
         except UsageError as error:
@@ -180,7 +209,7 @@ class GameCommands:
             else:
                 kept = await self._entries.keep(NO_GAME, work.case, made._replace(invited=key))
         game = kept.offered
-        await _offer(self._store, self._games, game, game_type(), agreement, host)
+        await self._offer(game, game_type(), agreement, host)
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:
             invite = entry_kinds.Invite(name, parse_public_key(kept.invited))
@@ -197,68 +226,26 @@ class GameCommands:
             return player.key
         return (await self._players.invite(name, address, work.mailbox.lang, work.case.mailbox.name)).key.text
 
+    async def _offer(self, game: str, ruleset: Ruleset, agreement: Agreement, host: str) -> None:
+        """Offers a game to a player, unless that was done already."""
+        if await self._store.head(game) is not None:
+            return
+        try:
+            await self._games.offer(ruleset, agreement, host, game_id=game)
+        except HkojiError:
+            if await self._store.head(game) is None:
+                raise
 
-async def _offer(store: Store, games: Games, game: str, ruleset: Ruleset, agreement: Agreement, host: str) -> None:
-    """Offers a game to a player, unless that was done already."""
-    if await store.head(game) is not None:
-        return
-    try:
-        await games.offer(ruleset, agreement, host, game_id=game)
-    except HkojiError:
-        if await store.head(game) is None:
-            raise
+    async def _verify_host(self, mailbox: Mailbox) -> None:
+        """Raises `NotDoneError` if the owner of a mailbox cannot open a game by mail."""
+        if mailbox.state not in ("active", "stopped"):
+            # Before anything is made for it, or they would take a name and a mailbox without playing.
+            raise NotDoneError(tell("you are invited only: accept the invitation first"))
+        retired = await self._store.retired(mailbox.held_key)
+        if retired is not None and retired.revoked:
+            raise NotDoneError(tell("the key with which the service signs for you has been revoked"))
 
-
-async def verify_host(store: Store, mailbox: Mailbox) -> None:
-    """Raises `NotDoneError` if the owner of a mailbox cannot open a game by mail."""
-    if mailbox.state not in ("active", "stopped"):
-        # Before anything is made for it, or they would take a name and a mailbox without playing.
-        raise NotDoneError(tell("you are invited only: accept the invitation first"))
-    retired = await store.retired(mailbox.held_key)
-    if retired is not None and retired.revoked:
-        raise NotDoneError(tell("the key with which the service signs for you has been revoked"))
-
-
-class _MailRematch(NamedTuple):
-    """The game before, the player's seat in it, and the place of the rematch in its series."""
-
-    course: Course
-    seat: Seat
-    series: Series | None
-    since: str
-    """No rematch was offered before this time."""
-
-    @property
-    def game(self) -> str:
-        return self.course.setup.game
-
-    @property
-    def name(self) -> str:
-        name = self.course.setup.names[self.seat]
-        assert name is not None
-        return name
-
-    @property
-    def opponent(self) -> str:
-        name = self.course.setup.names[1 - self.seat]
-        assert name is not None
-        return name
-
-
-class RematchCommands:
-    """The command `rematch`."""
-
-    def __init__(self, store: Store, held: LoadedGames, entries: MailEntries, games: Games, tokens: MailTokens) -> None:
-        self._store = store
-        self._held = held
-        self._entries = entries
-        self._games = games
-        self._tokens = tokens
-
-    @property
-    def steps(self) -> Mapping[OrderKind, Step]:
-        """The step of each command."""
-        return {OrderKind.REMATCH: self._rematch}
+    # --- `rematch` ------------------------------------------------------------------------------------------------
 
     async def _rematch(self, work: OrderWork) -> AnswerPart:
         wanted = await self._want(work)
@@ -287,7 +274,7 @@ class RematchCommands:
             raise NotDoneError(tell("game {game} is not over", game=short))
         if game.seat is None or course.setup.names[1] is None:
             raise NotDoneError(tell("nobody joined game {game}, so it has no rematch", game=short))
-        await verify_host(self._store, work.mailbox)
+        await self._verify_host(work.mailbox)
         ended = game.held.refereed.at
         before = {course.setup.game: (course, ended)}
         async for known in self._before(course):
@@ -361,10 +348,10 @@ class RematchCommands:
         expires = add_seconds(work.case.mail.received, INVITATION_SECONDS)
         agreement = rematch_agreement(wanted.course, wanted.series)._replace(expires=expires)
         ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
-        await _offer(self._store, self._games, game, ruleset, agreement, wanted.name)
+        await self._offer(game, ruleset, agreement, wanted.name)
         history = await self._store.history(game, -1)
         if history is not None and history.secrets.offered_to == wanted.name:
-            invite = entry_kinds.Invite(wanted.opponent, parse_public_key(await self._key_of(wanted)))
+            invite = entry_kinds.Invite(wanted.opponent, parse_public_key(await self._key_of_opponent(wanted)))
             return await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade), invite)
         course = await self._opened(game, wanted.opponent)
         if not has_terms(course, wanted.course, 1 - wanted.seat, wanted.series):
@@ -392,7 +379,7 @@ class RematchCommands:
             raise StaleDecisionError(game)
         raise NotDoneError(tell("the rematch changed while it was arranged"))
 
-    async def _key_of(self, wanted: _MailRematch) -> str:
+    async def _key_of_opponent(self, wanted: _MailRematch) -> str:
         """Returns the opponent's registered key, or else the last one in the game."""
         player = await self._store.player(wanted.opponent)
         if player is not None:

@@ -10,7 +10,7 @@ from hkoji_server.service.games.parts import GameParts
 from hkoji_server.service.mail.cases import MailOutcome
 from hkoji_server.service.mail.commands import MailCommands
 from hkoji_server.service.mail.entries import MailEntries
-from hkoji_server.service.mail.game_commands import GameCommands, RematchCommands
+from hkoji_server.service.mail.game_commands import GameCommands
 from hkoji_server.service.mail.letter_facts import LetterFacts
 from hkoji_server.service.mail.orders import MailOrders
 from hkoji_server.service.mail.rights import LookUp
@@ -50,9 +50,8 @@ def make_mail_parts(
     held, games, players = parts.held, parts.games, parts.held_players
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
     entries = MailEntries(store, held, games, parts.statements, sources)
-    game_commands = GameCommands(store, entries, games, parts.invitations, players, tokens)
-    rematches = RematchCommands(store, held, entries, games, tokens)
-    commands = MailCommands(store, tokens, players, {**game_commands.steps, **rematches.steps})
+    game_commands = GameCommands(store, held, entries, games, parts.invitations, players, tokens)
+    commands = MailCommands(store, tokens, players, game_commands.steps)
     orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, look_up=look_up, count=count)
     letters = LetterFacts(store, seats, tokens, time, settings, own=own, origin=origin)
     return MailParts(orders, letters)

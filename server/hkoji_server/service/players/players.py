@@ -57,7 +57,7 @@ async def make_code(
 
 
 class Players:
-    """Use cases about players. Players sign `origin`."""
+    """Use cases about players and their keys. Players sign `origin`."""
 
     def __init__(
         self, store: Store, sources: ClockAndEntropy, settings: Settings, limits: RateLimits, *, origin: str
@@ -86,7 +86,7 @@ class Players:
             raise ExistsError(tell("player"), SERVER_NAME, hint=tell("that name is reserved; choose another"))
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.REGISTER, statement.message, statement.name)
-        self._verify_origin(statement.origin)
+        self._verify_origin(statement.origin, self._how_to_register())
         player = row_of(
             Player,
             name=statement.name,
@@ -132,7 +132,7 @@ class Players:
         origin.
         """
         statement = parse_login(text)
-        self._verify_origin(statement.origin)
+        self._verify_origin(statement.origin, self._how_to_register())
         player = await self.player(name)
         verify_not_revoked(await self._store.retired(player.key))
         blob = decode_base64(sig, "signature")
@@ -172,26 +172,18 @@ class Players:
                 ),
             )
 
-    def _verify_origin(self, origin: str) -> None:
-        hint = tell("register with `hkoji register --server {origin}`", origin=self._origin)
-        verify_origin(origin, self._origin, hint=hint)
+    def _verify_origin(self, signed: str, hint: str = "") -> None:
+        """Checks that a statement was signed for this service. Raises `ForbiddenError`."""
+        if signed != self._origin:
+            raise ForbiddenError(
+                tell("it was signed for {origin}, but this service is {own}", origin=signed, own=self._origin),
+                hint=hint,
+            )
 
+    def _how_to_register(self) -> str:
+        return tell("register with `hkoji register --server {origin}`", origin=self._origin)
 
-def verify_origin(signed: str, own: str, *, hint: str = "") -> None:
-    """Checks that a statement was signed for this service, whose origin is `own`. Raises `ForbiddenError`."""
-    if signed != own:
-        raise ForbiddenError(
-            tell("it was signed for {origin}, but this service is {own}", origin=signed, own=own), hint=hint
-        )
-
-
-class PlayerKeys:
-    """Use cases about players' keys. `origin` is what players sign."""
-
-    def __init__(self, store: Store, sources: ClockAndEntropy, *, origin: str) -> None:
-        self._store = store
-        self._sources = sources
-        self._origin = origin
+    # --- keys -----------------------------------------------------------------------------------------------------
 
     async def replace(self, name: str, text: str, sig: str, old_sig: str) -> Player:
         """Replaces a player's key, by a statement that both keys have signed. A repeated statement changes nothing.
@@ -240,10 +232,8 @@ class PlayerKeys:
         await self._store.revoke_key(retired)
         return player
 
-    async def revoke_keys(self, name: str, code_lifetime: int) -> str:
+    async def revoke_keys(self, name: str) -> str:
         """Revokes all keys of a player, for the operator. Returns a code with which the player gets a new one.
-
-        It is valid for `code_lifetime` seconds.
 
         Earlier keys are revoked too: a thief may have replaced the player's key, and running games still name old ones.
 
@@ -253,7 +243,7 @@ class PlayerKeys:
         for earlier in await self._store.retired_of(name):
             await self._store.revoke_key(changed(earlier, at=at, revoked=True))
         await self._store.revoke_key(row_of(RetiredKey, key=player.key, name=name, at=at, revoked=True))
-        return (await make_code(self._store, self._sources, code_lifetime, name=name)).code
+        return (await make_code(self._store, self._sources, self._settings.code_lifetime, name=name)).code
 
     async def recover(self, name: str, text: str, sig: str, code: str) -> Player:
         """Gives a player whose key is revoked the key that signed the statement. A repeated statement changes nothing.
@@ -284,7 +274,7 @@ class PlayerKeys:
     def _check(self, name: str, stated: str, origin: str) -> None:
         if stated != name:
             raise MalformedError(tell("statement"), tell("it is not about the player in the address"))
-        verify_origin(origin, self._origin)
+        self._verify_origin(origin)
 
 
 async def identify(store: Store, sources: ClockAndEntropy, origin: str | None, fallback: str) -> tuple[PrivateKey, str]:
