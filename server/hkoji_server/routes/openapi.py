@@ -33,16 +33,6 @@ from hkoji_server.routes.problems import MEDIA_TYPE, REFERENCE, problem_response
 _FOREIGN: Final = ("HTTPValidationError", "ValidationError")
 _FREE: Final = ("/healthz", "/readyz")
 _UNSTORED: Final = ("/healthz", "/v1/service", "/v1/service/proof")
-_BEFORE: Final = {
-    AllGamesEndpoint.path: "/v1/games/{game}",
-    OwnGamesEndpoint.path: "/v1/games/{game}",
-    LogEndpoint.path: "/v1/games/{game}/recovery",
-    EntriesEndpoint.path: "/v1/games/{game}/recovery",
-    ViewEndpoint.path: "/v1/games/{game}/events",
-    HeadEndpoint.path: "/v1/games/{game}/clock",
-}
-"""For each plain route the path before which it stands in the document."""
-
 PLAIN_ENDPOINTS: Final = (
     ViewEndpoint,
     LogEndpoint,
@@ -84,7 +74,7 @@ def _build(app: FastAPI) -> Document:
     for name in _FOREIGN:
         schemas.pop(name, None)
     document["components"]["schemas"] = dict(sorted({**_forms(), **schemas}.items()))
-    document["paths"] = _in_order(document["paths"])
+    document["paths"] = dict(sorted(document["paths"].items()))
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             _correct(operation, takes_body=method in ("post", "put"), stored=path not in _UNSTORED, free=path in _FREE)
@@ -107,16 +97,6 @@ def _forms() -> Document:
     for form in (wire.FinishedModel, wire.SpectatorModel):  # Pydantic reads the texts of a class's own fields only
         found[form.__name__]["properties"] |= found["SummaryModel"]["properties"]
     return found
-
-
-def _in_order(paths: Document) -> Document:
-    """Returns the paths in the order of the document, those of a game together."""
-    ordered: Document = {}
-    for path in paths:
-        if path not in _BEFORE:
-            ordered.update({each: paths[each] for each, next_path in _BEFORE.items() if next_path == path})
-            ordered[path] = paths[path]
-    return ordered
 
 
 def plain_routes() -> APIRouter:
