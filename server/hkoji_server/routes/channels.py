@@ -81,9 +81,8 @@ def make_channels_router(cases: UseCases) -> APIRouter:
     @router.get("", **answering(wire.ChannelsModel, 200, 401))
     async def list_channels(player: me) -> Response:
         """The caller's channels."""
-        return JSONResponse(
-            {"channels": [await shown(each) for each in await cases.channels.of(player)]}, headers=NO_STORE
-        )
+        found = [await shown(each) for each in await cases.store.channels(player)]
+        return JSONResponse({"channels": found}, headers=NO_STORE)
 
     @router.post("", **answering(wire.ChannelModel, 201, 400, 401, 403, 409, 422, 429))
     async def add(request: ChannelRequest, player: me) -> Response:

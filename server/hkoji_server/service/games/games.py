@@ -55,8 +55,9 @@ from hkoji_server.service.games.loaded_games import (
     write_own,
 )
 from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.service.players.limits import AgreementLimits, AuthorCount, OfferLimits, RateLimits, UncountedError
+from hkoji_server.service.players.limits import AuthorCount, RateLimits, UncountedError, offer_quota, verify_agreement
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, NewGame
 from hkoji_server.store.players import verify_not_revoked
@@ -84,16 +85,14 @@ class Games:
         invitations: Invitations,
         held_players: HeldPlayers,
         limits: RateLimits,
-        agreements: AgreementLimits,
-        offers: OfferLimits,
+        settings: Settings,
         seed_due: Callable[[str], None],
     ) -> None:
         """`seed_due` is called with each game in which a held seat owes its `seed` after what this process appends."""
         self._held_players = held_players
         self._seed_due = seed_due
         self._limits = limits
-        self._agreements = agreements
-        self._offers = offers
+        self._settings = settings
         self._invitations = invitations
         self._store = store
         self._held = held
@@ -108,8 +107,8 @@ class Games:
         """
         await self._held_players.verify_offer(agreement, host, invites=True)
         at = await self._time.time_of_record()
-        self._agreements.verify(agreement, at)
-        if (quota := self._offers.quota(at)) is not None:
+        verify_agreement(agreement, at, self._settings)
+        if (quota := offer_quota(self._settings, at)) is not None:
             await self._store.verify_may_offer(host, quota)
 
     async def offer(self, ruleset: Ruleset, agreement: Agreement, player: str, *, game_id: str | None = None) -> Line:
@@ -121,14 +120,14 @@ class Games:
         await self._held_players.verify_offer(agreement, player)
         for _ in range(TRIES):
             at = await self._time.time_of_record()
-            self._agreements.verify(agreement, at)
+            verify_agreement(agreement, at, self._settings)
             game, seed = game_id or self._sources.entropy(16).hex(), self._sources.entropy(32).hex()
             outages = self._time.outages
             accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=at, agreement=agreement)
             (line,) = accepted.lines
             summary = summarise(accepted.refereed, created=accepted.refereed.at)
             try:
-                quota = self._offers.quota(at)
+                quota = offer_quota(self._settings, at)
                 await self._store.add_game(NewGame(summary, line, seed, player, at, len(outages), quota))
             except StaleDecisionError:
                 await self._time.read_outages()

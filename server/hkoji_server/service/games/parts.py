@@ -11,7 +11,7 @@ from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
+from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
@@ -45,17 +45,7 @@ def make_game_parts(
     held_players = HeldPlayers(store, sources, key, settings, origin=origin)
     seed_due = asyncio.Queue[str]()
     games = Games(
-        store,
-        held,
-        time,
-        sources,
-        key,
-        invitations,
-        held_players,
-        limits,
-        AgreementLimits(settings.shortest_clock, settings.longest_expiry),
-        OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
-        seed_due.put_nowait,
+        store, held, time, sources, key, invitations, held_players, limits, settings, seed_due=seed_due.put_nowait
     )
     statements = GameStatements(store, held, time, key, limits)
     return GameParts(held, invitations, held_players, games, statements, seed_due)

@@ -51,10 +51,6 @@ class Channels:
         self._kinds = kinds
         self._limits = limits
 
-    async def of(self, player: str) -> tuple[Channel, ...]:
-        """Returns the channels of a player, the oldest first."""
-        return await self._store.channels(player)
-
     def shown_target(self, channel: Channel) -> str:
         """Returns the address of a channel as its owner is shown it."""
         kind = self._kinds.get(channel.kind)

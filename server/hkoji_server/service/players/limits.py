@@ -14,7 +14,7 @@ import ipaddress
 import math
 from collections import Counter
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from hkoji.errors import IllegalError, TooManyError
 from hkoji.game.agreement import DAY, Agreement, format_duration
@@ -200,50 +200,38 @@ def counted_name(address: str | None) -> str:
     return str(ipaddress.ip_network((found, _IPV6_HOST), strict=False))
 
 
-class AgreementLimits(NamedTuple):
-    """In seconds: the least time for the first turn, and how long a game may wait for a guest."""
-
-    shortest_clock: int = 3600
-    longest_expiry: int = 60 * 86_400
-
-    def verify(self, agreement: Agreement, at: str) -> None:
-        """Raises `IllegalError` for an agreement that this service does not offer at the time `at`."""
-        clock, expires = agreement.clock, agreement.expires
-        if clock is not None and clock.move + clock.bank < self.shortest_clock:
-            raise IllegalError(
-                tell(
-                    "the clock is too short: time per turn and reserve together are less than {least}",
-                    least=format_duration(self.shortest_clock),
-                ),
-                hint=tell("nothing was changed; agree on more time"),
-            )
-        if expires is None:
-            return
-        if expires <= at:
-            raise IllegalError(
-                tell("the game would have expired already, at {expires}; it is {at}", expires=expires, at=at),
-                hint=tell("nothing was changed; is your clock right?"),
-            )
-        if expires > format_time(parse_time(at) + self.longest_expiry):
-            raise IllegalError(
-                tell(
-                    "the game would wait for a guest until {expires}, and here it may wait at most {most}",
-                    expires=expires,
-                    most=format_duration(self.longest_expiry),
-                ),
-                hint=tell("nothing was changed; let it expire earlier"),
-            )
+def verify_agreement(agreement: Agreement, at: str, settings: Settings) -> None:
+    """Raises `IllegalError` for an agreement that a service with these settings does not offer at the time `at`."""
+    clock, expires = agreement.clock, agreement.expires
+    if clock is not None and clock.move + clock.bank < settings.shortest_clock:
+        raise IllegalError(
+            tell(
+                "the clock is too short: time per turn and reserve together are less than {least}",
+                least=format_duration(settings.shortest_clock),
+            ),
+            hint=tell("nothing was changed; agree on more time"),
+        )
+    if expires is None:
+        return
+    if expires <= at:
+        raise IllegalError(
+            tell("the game would have expired already, at {expires}; it is {at}", expires=expires, at=at),
+            hint=tell("nothing was changed; is your clock right?"),
+        )
+    if expires > format_time(parse_time(at) + settings.longest_expiry):
+        raise IllegalError(
+            tell(
+                "the game would wait for a guest until {expires}, and here it may wait at most {most}",
+                expires=expires,
+                most=format_duration(settings.longest_expiry),
+            ),
+            hint=tell("nothing was changed; let it expire earlier"),
+        )
 
 
-class OfferLimits(NamedTuple):
-    """How many games a player may ask for in 24 hours, and in the first 24 hours after registering; 0: any number."""
-
-    daily: int = 50
-    daily_of_new: int = 5
-
-    def quota(self, at: str) -> OfferQuota | None:
-        """Returns the quota at the time `at`; None if nothing is limited."""
-        if not self.daily and not self.daily_of_new:
-            return None
-        most = self.daily or _ANY_NUMBER
-        return OfferQuota(add_seconds(at, -DAY), most, min(most, self.daily_of_new or most))
+def offer_quota(settings: Settings, at: str) -> OfferQuota | None:
+    """Returns how many games a player may ask for in the 24 hours before the time `at`; None if nothing is limited."""
+    if not settings.daily_offers and not settings.daily_offers_of_new:
+        return None
+    most = settings.daily_offers or _ANY_NUMBER
+    return OfferQuota(add_seconds(at, -DAY), most, min(most, settings.daily_offers_of_new or most))
