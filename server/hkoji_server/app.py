@@ -127,7 +127,6 @@ class Application:
         self._outermost: ASGIApp = self.router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection."""
         await self._outermost(scope, receive, send)
 
     def stop_waiting(self) -> None:

@@ -127,7 +127,6 @@ class ImapSession:
             socket.socket.shutdown(self._client.socket(), socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Ends the connection."""
         with contextlib.suppress(Exception):
             self._client.shutdown()
 

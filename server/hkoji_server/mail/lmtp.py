@@ -92,18 +92,15 @@ class _LmtpConnection(LMTP):
         self.command_size_limits = _SameLimit()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begins to serve the connection."""
         super().connection_made(transport)
         assert self._handler_coroutine is not None
         self._handler_coroutine.add_done_callback(_retrieve)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Ends the connection."""
         super().connection_lost(error)
         self._ended(self)
 
     def close(self) -> None:
-        """Closes the connection."""
         if self.transport is not None:
             self.transport.close()
 

@@ -122,7 +122,6 @@ class GuardedConnection(HttpToolsProtocol):
             self._refuse(429)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Handles the end of the connection."""
         super().connection_lost(exc)
         place, self._place = self._place, None
         if place is not None:
@@ -149,7 +148,6 @@ class GuardedConnection(HttpToolsProtocol):
         return True
 
     def data_received(self, data: bytes) -> None:
-        """Handles a piece of what the client sends."""
         self._begun, self._payload = False, 0
         super().data_received(data)
         if not self._begun:
@@ -158,13 +156,11 @@ class GuardedConnection(HttpToolsProtocol):
             self._refuse(431)
 
     def on_message_begin(self) -> None:
-        """Handles the first byte of a request."""
         self._since = self.loop.time()
         self._head, self._outside, self._begun = 0, 0, True
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Handles a part of the address."""
         self._count(len(url))
         super().on_url(url)
 
@@ -184,7 +180,6 @@ class GuardedConnection(HttpToolsProtocol):
             raise _TooMuchError
 
     def on_headers_complete(self) -> None:
-        """Handles the end of the headers."""
         if len(self.pipeline) >= _MOST_AHEAD:
             raise _TooMuchError
         super().on_headers_complete()
@@ -196,7 +191,6 @@ class GuardedConnection(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
-        """Handles the end of a request."""
         self._since = None
         super().on_message_complete()
 

@@ -77,7 +77,6 @@ class RequestFrame:
         self._draw = Random().getrandbits  # noqa: S311
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -143,7 +142,6 @@ class BodyLimit:
         self._limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one request."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
@@ -206,7 +204,6 @@ class AddressLimit:
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one request."""
         if scope["type"] == "http" and scope["path"] not in _FREE:
             address = client_address(scope)
             try:
@@ -238,7 +235,6 @@ class Turns:
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one request."""
         if scope["type"] == "http":
             waits = scope["path"].endswith(_STREAMS) or b"wait=" in scope["query_string"]
             turn = self._take(_PATIENT if waits else counted_name(client_address(scope)))

@@ -61,7 +61,6 @@ class PlainRoutes:
         self._match = re.compile(f"(?:{'|'.join(patterns)})$").match  # Starlette accepts a newline at the end too
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection."""
         match = self._match(scope["path"]) if scope["type"] == "http" else None
         if match is None:
             await self._default(scope, receive, send)

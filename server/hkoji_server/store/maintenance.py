@@ -94,7 +94,6 @@ class Maintenance:
             verify_schema(connection, tell("use the same version of hkoji as the service; nothing was changed"))
 
     def close(self) -> None:
-        """Closes the connections."""
         self._engine.dispose()
 
     def identity(self) -> tuple[str, str] | None:

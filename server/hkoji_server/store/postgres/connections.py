@@ -278,7 +278,6 @@ class SerializableTransactions:
             ) from error
 
     def close(self) -> None:
-        """Closes the connections."""
         self._engine.dispose()
 
     async def run(self, work: Callable[[Connection], T]) -> T:

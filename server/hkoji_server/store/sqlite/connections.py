@@ -90,7 +90,6 @@ class SqliteReader:
         self._open()
 
     def close(self) -> None:
-        """Closes the connection."""
         # A failure to close does not matter: nothing was written here.
         with self._lock, suppress(DBAPIError):
             self._connection.close()
