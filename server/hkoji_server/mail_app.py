@@ -50,10 +50,10 @@ from hkoji_server.service.players.players import identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings, own_address, parse_bind, registers_by_mail
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Hint
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji_server.store.open_store import location_of, open_store
+from hkoji_server.store.sql_steps import waking
 
 _PATIENCE: Final = 10.0
 """For how many seconds a process that ends lets the mail that it is processing be."""
@@ -73,11 +73,6 @@ class MailWork:
     """The games in which a held seat owes its seed after what this process has appended."""
     kept: asyncio.Event
     """Set when a mail is kept."""
-
-    def hear(self, hint: Hint) -> None:
-        """Wakes the worker when another process may have kept a mail."""
-        if hint.waits:
-            self.kept.set()
 
 
 def assemble(
@@ -196,7 +191,7 @@ async def _work(
     door = LmtpDoor(parts.receiving, own.host)
     place = "" if settings.lmtp is None else await door.open(read_lmtp(settings.lmtp))
     ending = asyncio.Event()
-    stop_listening = store.listen(parts.hear)
+    stop_listening = store.listen(waking(parts.kept))
     working = asyncio.create_task(work_at_intervals(parts.worker, parts.kept, ending))
     tasks = [
         asyncio.create_task(work)

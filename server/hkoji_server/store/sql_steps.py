@@ -7,6 +7,7 @@ runs rarely, runs on a connection of SQLAlchemy in a transaction.
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -17,7 +18,7 @@ from sqlalchemy import ClauseElement, Connection, Dialect, Executable
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.game_values import WAITS, Hint
+from hkoji_server.store.game_values import WAITS, Hint, OnHint
 
 T = TypeVar("T")
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
@@ -35,6 +36,16 @@ def unwritten(cause: BaseException) -> StorageError:
 def compiled(statement: ClauseElement, dialect: Dialect) -> str:
     """Returns the text of a statement with named parameters, as the driver takes it."""
     return str(statement.compile(dialect=dialect))
+
+
+def waking(event: asyncio.Event) -> OnHint:
+    """Returns a listener that sets `event` when a notice may be due, or a mail may wait to be processed."""
+
+    def hear(hint: Hint) -> None:
+        if hint.waits:
+            event.set()
+
+    return hear
 
 
 class SqlSteps(ABC):

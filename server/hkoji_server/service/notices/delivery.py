@@ -29,8 +29,8 @@ from hkoji_server.service.notices.couriers import Courier, Gone, Later, Never, N
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, about
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Hint
 from hkoji_server.store.notices import LeasedNotice
+from hkoji_server.store.sql_steps import waking
 from hkoji_server.store.tables import Channel
 
 NOTICE_PACE: Final = 5.0
@@ -111,12 +111,7 @@ class NoticeDelivery:
 
     def listen(self) -> Callable[[], None]:
         """Has the store wake the delivery, until the returned function is called."""
-
-        def hear(hint: Hint) -> None:
-            if hint.waits:
-                self._woken.set()
-
-        return self._store.listen(hear)
+        return self._store.listen(waking(self._woken))
 
     async def rest(self, seconds: float) -> None:
         """Waits for so many seconds, or until it is woken."""
