@@ -199,9 +199,8 @@ class Games:
         `proof` is the new key's, for the next entry. Raises what `referee.revoke` raises, `NotFoundError`, `ClockError`
         and `ForbiddenError` if there is no key to replace, or the player does not play in the game.
         """
-        tries = 0
-        while True:
-            held = await self._held.current(game)
+        for _ in range(TRIES):
+            held = await self._held.read(game)
             setup = held.refereed.course.setup
             seat = setup.require_seat(player)
             old, registered = setup.keys[seat], await self._store.player(player)
@@ -222,17 +221,11 @@ class Games:
             accepted = referee.revoke(held.refereed, body, signer=self._signer, at=at)
             try:
                 await write_own(self._store, self._held, held, accepted, outages, key=registered.key, by=player)
-            except ConflictError:
-                if (await self._held.refresh(held)).refereed.course.head == held.refereed.course.head:
-                    raise
-            except StaleDecisionError as error:
-                tries += 1
-                if tries == TRIES:
-                    raise undecided() from error
+            except (ConflictError, StaleDecisionError):
                 await self._time.read_outages()
-                await self._held.refresh(held)
             else:
                 return Submitted(accepted.lines, fresh=True)
+        raise undecided()
 
     async def _recovered(self, refereed: referee.RefereedGame, seat: int) -> Submitted:
         changes = [change for change in refereed.course.setup.replaced if change.seat == seat and change.vouched]

@@ -60,7 +60,7 @@ class Invitations:
                 hint=tell("nothing was changed; reasons: {words}", words=", ".join(WHY_DECLINED)),
             )
         for _ in range(TRIES):
-            held = await self._held.current(game)
+            held = await self._held.read(game)
             course = held.refereed.course
             _verify_invited(course, player)
             if course.finished:
@@ -79,7 +79,6 @@ class Invitations:
                 await write_own(self._store, self._held, held, accepted, outages)
             except (ConflictError, StaleDecisionError):
                 await self._time.read_outages()
-                await self._held.refresh(held)
             else:
                 return Submitted(accepted.lines, fresh=True)
         raise undecided()
