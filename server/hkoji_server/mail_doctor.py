@@ -11,7 +11,6 @@ import ssl
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji import __version__
@@ -33,9 +32,6 @@ from hkoji_server.store.mail_values import MailQueue
 from hkoji_server.store.maintenance import Maintenance
 from hkoji_server.store.open_store import location_of, open_store
 
-NoBeat = tuple[str, str | None] | None
-"""The newest beat of a way, and the version of the program that noted it; None if there was never one."""
-
 UNPROCESSED_SECONDS: Final = 300
 """After how many seconds a mail should have been processed."""
 UNSENT_SECONDS: Final = 3600
@@ -44,11 +40,6 @@ _UNSUBSCRIBE: Final = ("list-unsubscribe", "list-unsubscribe-post")
 
 
 # --- the processes --------------------------------------------------------------------------------------------------
-
-
-def is_running(beat: NoBeat, now: str, settings: Settings) -> bool:
-    """Tells whether a process notes the time often enough that nothing counts as an outage."""
-    return beat is not None and _seconds(beat[0], now) <= settings.outage_after
 
 
 def process_checks(beats: Mapping[Way, tuple[str, str | None]], now: str, outage_after: int) -> Iterator[DoctorCheck]:
@@ -289,9 +280,12 @@ def examine_mail(settings: Settings, tools: MailTools) -> Iterator[DoctorCheck]:
     yield from process_checks(beats, now, settings.outage_after)
     yield from _passwords(settings)
 
+    beat = beats.get(Way.MAIL)
+    runs = beat is not None and _seconds(beat[0], now) <= settings.outage_after
+
     async def work() -> list[DoctorCheck]:
         async with open_store(location, tools.sources.clock) as store:
-            return await _outside(store, settings, own, tools, runs=is_running(beats.get(Way.MAIL), now, settings))
+            return await _outside(store, settings, own, tools, runs=runs)
 
     yield from asyncio.run(work())
 
@@ -307,13 +301,10 @@ def _passwords(settings: Settings) -> Iterator[DoctorCheck]:
         try:
             read_password(file, setting)
         except HkojiError as error:
-            yield DoctorCheck("passwords", "fail", error.message, _only_for_the_service(file))
+            hint = tell("it must have the password, and only the service may read it: chmod 600 {file}", file=file)
+            yield DoctorCheck("passwords", "fail", error.message, hint)
         else:
             yield DoctorCheck("passwords", "ok", tell("other users cannot read {file}", file=file))
-
-
-def _only_for_the_service(file: Path) -> Text:
-    return tell("it must have the password, and only the service may read it: chmod 600 {file}", file=file)
 
 
 async def _outside(
