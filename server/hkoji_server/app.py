@@ -86,7 +86,7 @@ def _tune_garbage_collection() -> None:
 
 def _counted(metrics: Metrics | None) -> dict[str, Any]:  # Any: functions by name
     """Returns what a delivery is told to count with."""
-    return {} if metrics is None else {"count": metrics.notice, "lag": metrics.notices_overdue}
+    return {} if metrics is None else {"count": metrics.notice, "lag": metrics.overdue.set}
 
 
 class Application:
@@ -147,7 +147,7 @@ class Application:
             )
             parts = make_game_parts(store, settings, time, sources, key, origin=origin, limits=limits)
             held, games = parts.held, parts.games
-            failed = _nothing if self._metrics is None else self._metrics.keeper_failed
+            failed = _nothing if self._metrics is None else self._metrics.keeper_failures.inc
             keeper = Keeper(store, held, time, sources, key, slack=settings.slack, failed=failed)
             poster = GuardedPoster(private=settings.webhook_private)
             kinds = {"webhook": WebhookCourier(poster, key, sources, limits, origin=origin)}

@@ -206,7 +206,7 @@ def test_a_game_that_cannot_be_ended_is_put_off_and_counted_and_others_end(tmp_p
             assert kinds(players[0], game)[-2:] == ["timeout", "end"]
             assert log_of(players[0], broken) == before
             assert (tried.count(broken), tried.count(game)) == (1, 1)
-            assert metrics._keeper_failures._value.get() == 1
+            assert metrics.keeper_failures._value.get() == 1
             service.clock.pass_by(HOUR - 1)
             let_keepers_look(service)
             assert tried.count(broken) == 1

@@ -60,7 +60,7 @@ class Metrics:
             buckets=_FAST,
             **given,
         )
-        self._keeper_failures = Counter(
+        self.keeper_failures = Counter(
             "hkoji_keeper_failures", "Games whose time was over and that could not be ended", **given
         )
         self._notices = Counter(
@@ -69,7 +69,7 @@ class Metrics:
             ["event", "outcome"],
             **given,
         )
-        self._overdue = Gauge(
+        self.overdue = Gauge(
             "hkoji_notices_overdue_seconds",
             "For how long the notice that waits longest has been due",
             multiprocess_mode="livemax",
@@ -90,17 +90,9 @@ class Metrics:
             outcome = "taken" if error is None else "conflict" if isinstance(error, ConflictError) else "refused"
             self._appends.labels(outcome).inc()
 
-    def keeper_failed(self) -> None:
-        """Counts a game that the keeper could not end."""
-        self._keeper_failures.inc()
-
     def notice(self, event: str, outcome: str) -> None:
         """Counts what has become of a notice."""
         self._notices.labels(event, outcome).inc()
-
-    def notices_overdue(self, seconds: int) -> None:
-        """Sets for how long the notice that waits longest has been due."""
-        self._overdue.set(seconds)
 
     def tick(self, connections: int) -> None:
         """Sets connections and memory; called once a second."""
