@@ -6,9 +6,9 @@ checked where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hkoji import errors
 from hkoji.client.transport import PROXY_LOGIN, HttpAnswer
@@ -23,12 +23,23 @@ from hkoji.log.canonical import decode_base64, is_hex, is_name, is_time
 from hkoji.log.game_statements import SignedHead, read_signed_head
 from hkoji.log.line import MAX_LINE_BYTES, Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
-from hkoji.log.statement import Login, OriginStatement, make_login, parse_login, parse_origin
+from hkoji.log.statement import Login, make_login, parse_login
 from hkoji.messages.text import Text, assemble, quoted, shorten, tell
 from hkoji.rules.events import SEATS, Outcome
 
 if TYPE_CHECKING:
-    from hkoji.wire import ClockModel, PlayerModel, ResultModel, ServiceModel
+    from hkoji.wire import (
+        ChallengeModel,
+        ClockModel,
+        GatewayModel,
+        PlayerModel,
+        ResultModel,
+        ServiceModel,
+        SubmittedModel,
+        SummaryModel,
+        TokenModel,
+        ViewModel,
+    )
 
 REFUSALS: Final = (
     errors.ConflictError,
@@ -48,8 +59,8 @@ LONGEST_LIST: Final = 8 * 1024 * 1024
 LONGEST_VIEW: Final = 2 * MAX_LINE_BYTES
 """The longest view or answer to an entry. Either may hold one text of the greatest length, and some short ones."""
 
+_Read = TypeVar("_Read")
 _NEVER: Final = "8999-12-31T23:59:59Z"
-_SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "updated")
 
 
 class ServiceDescription(NamedTuple):
@@ -224,83 +235,64 @@ def understood(answer: HttpAnswer) -> Iterator[None]:
         ) from error
 
 
-def read_description(answer: HttpAnswer) -> ServiceDescription:
-    """Reads a service's description. Raises `ServiceError`."""
+def read(answer: HttpAnswer, reader: Callable[[Any], _Read]) -> _Read:  # Any: JSON
+    """Returns what `reader` makes of the JSON of an answer. Raises `ServiceError` if that has another form.
+
+    The readers take forms of `hkoji.wire`, and may raise all that `understood` expects.
+    """
     with understood(answer):
-        value: ServiceModel = answer.json()
-        origin = value["origin"]
-        make_login(expires=_NEVER, nonce="0" * 64, origin=origin)  # refuses an origin that no statement can hold
-        slack = value.get("slack", SLACK_SECONDS)
-        if type(slack) is not int or slack < 0:
-            raise TypeError("slack is not a number of seconds")
-        return ServiceDescription(parse_public_key(value["key"]), origin, slack)
+        return reader(answer.json())
 
 
-class SignedOrigin(NamedTuple):
-    """A statement of a service about its origin, with its SSHSIG blob."""
-
-    statement: OriginStatement
-    sig: bytes
-
-
-def read_origin(answer: HttpAnswer) -> SignedOrigin:
-    """Reads what a service has signed about its origin. Raises `ServiceError`."""
-    with understood(answer):
-        signed = read_signed(answer.json(), "origin")
-        return SignedOrigin(parse_origin(signed.text), signed.sig)
+def read_description(value: ServiceModel) -> ServiceDescription:
+    """Reads a service's description."""
+    origin = value["origin"]
+    make_login(expires=_NEVER, nonce="0" * 64, origin=origin)  # refuses an origin that no statement can hold
+    slack = value.get("slack", SLACK_SECONDS)
+    if type(slack) is not int or slack < 0:
+        raise TypeError("slack is not a number of seconds")
+    return ServiceDescription(parse_public_key(value["key"]), origin, slack)
 
 
-def read_challenge(answer: HttpAnswer) -> Login:
-    """Reads a login statement to sign. Raises `ServiceError`."""
-    with understood(answer):
-        return parse_login(answer.json()["text"])
+def read_challenge(value: ChallengeModel) -> Login:
+    """Reads a login statement to sign."""
+    return parse_login(value["text"])
 
 
-def read_token(answer: HttpAnswer) -> str:
-    """Reads the token of a login. Raises `ServiceError`."""
-    with understood(answer):
-        token = read_text(answer.json()["token"])
-        if not token.isalnum() and not token.replace("-", "").replace("_", "").isalnum():
-            raise ValueError("a token is letters, digits, - and _")
-        return token
+def read_token(value: TokenModel) -> str:
+    """Reads the token of a login."""
+    token = read_text(value["token"])
+    if not token.isalnum() and not token.replace("-", "").replace("_", "").isalnum():
+        raise ValueError("a token is letters, digits, - and _")
+    return token
 
 
-def read_lines(answer: HttpAnswer) -> tuple[Line, ...]:
-    """Reads the lines that an entry has added. Raises `ServiceError`."""
-    with understood(answer):
-        return tuple(read_line(line) for line in answer.json()["lines"])
+def read_lines(value: SubmittedModel) -> tuple[Line, ...]:
+    """Reads the lines that an entry has added."""
+    return tuple(map(read_line, value["lines"]))
 
 
-def read_view_answer(answer: HttpAnswer) -> ViewAnswer:
-    """Reads a view. Raises `ServiceError`."""
-    with understood(answer):
-        value = answer.json()
-        if type(value["seq"]) is not int:
-            raise TypeError("seq is not a number")
-        return ViewAnswer(
-            value["seq"],
-            read_text(value["head"]),
-            read_signed(value["view"], "view"),
-            tuple(parse_opening(each) for each in value["openings"]),
-            tuple(read_line(each) for each in value["lines"]),
-            _read_clock(value["clock"]) if "clock" in value and value["clock"]["head"] == value["head"] else None,
-            read_signed_head(value["signed_head"]) if "signed_head" in value else None,
-        )
+def read_view_answer(value: ViewModel) -> ViewAnswer:
+    """Reads a view."""
+    if type(value["seq"]) is not int:
+        raise TypeError("seq is not a number")
+    openings: Any = value["openings"]  # Any: JSON, which `parse_opening` checks
+    clock = value.get("clock")
+    if clock is None and "clock" in value:
+        raise TypeError("a clock is not left out")
+    return ViewAnswer(
+        value["seq"],
+        read_text(value["head"]),
+        read_signed(value["view"], "view"),
+        tuple(map(parse_opening, openings)),
+        tuple(map(read_line, value["lines"])),
+        read_clock(clock) if clock is not None and clock["head"] == value["head"] else None,
+        read_signed_head(value["signed_head"]) if "signed_head" in value else None,
+    )
 
 
-def read_head(answer: HttpAnswer) -> SignedHead:
-    """Reads a signed head. Raises `ServiceError`."""
-    with understood(answer):
-        return read_signed_head(answer.json())
-
-
-def read_clock_answer(answer: HttpAnswer) -> ClockAnswer:
-    """Reads what a service says about the entry that is due. Raises `ServiceError`."""
-    with understood(answer):
-        return _read_clock(answer.json())
-
-
-def _read_clock(value: ClockModel) -> ClockAnswer:
+def read_clock(value: ClockModel) -> ClockAnswer:
+    """Reads what a service says about the entry that is due."""
     gifts = tuple(
         GivenTime(read_text(each["head"]), _read_seconds(each["seconds"]), decode_base64(each["sig"], "signature"))
         for each in value["gifts"]
@@ -321,33 +313,27 @@ def _read_seconds(value: object) -> int:
     return value
 
 
-def read_player(answer: HttpAnswer) -> PlayerAnswer:
-    """Reads a player's keys. Raises `ServiceError`."""
-    with understood(answer):
-        found: PlayerModel = answer.json()
-        earlier = tuple(
-            EarlierKey(
-                parse_public_key(each["key"]),
-                each["revoked"] is True,
-                *(
-                    given if given is None else read_text(given)
-                    for given in (each["text"], each["sig"], each["new_sig"])
-                ),
-            )
-            for each in found["earlier"]
+def read_player(value: PlayerModel) -> PlayerAnswer:
+    """Reads a player's keys."""
+    earlier = tuple(
+        EarlierKey(
+            parse_public_key(each["key"]),
+            each["revoked"] is True,
+            *(given if given is None else read_text(given) for given in (each["text"], each["sig"], each["new_sig"])),
         )
-        key = parse_public_key(found["key"])
-        given: Any = found.get("held")  # Any: JSON, which `read_gateway` checks
-        held = None if given is None else require_strong_gateway(read_gateway(given))
-        if held is not None and held.key != key:
-            raise ValueError("the certificate is for another key")
-        return PlayerAnswer(key, found["revoked"] is True, earlier, held)
+        for each in value["earlier"]
+    )
+    key = parse_public_key(value["key"])
+    held = None if value.get("held") is None else read_certificate(value["held"])
+    if held is not None and held.key != key:
+        raise ValueError("the certificate is for another key")
+    return PlayerAnswer(key, value["revoked"] is True, earlier, held)
 
 
-def read_certificate(answer: HttpAnswer) -> Gateway:
-    """Reads a certificate. Raises `ServiceError`."""
-    with understood(answer):
-        return require_strong_gateway(read_gateway(answer.json()))
+def read_certificate(value: GatewayModel | None) -> Gateway:
+    """Reads a certificate."""
+    given: Any = value  # Any: JSON, which `read_gateway` checks
+    return require_strong_gateway(read_gateway(given))
 
 
 def read_text(value: object) -> str:
@@ -357,11 +343,12 @@ def read_text(value: object) -> str:
     return value
 
 
-def read_summary(value: Any) -> dict[str, Any]:  # Any: JSON
+def read_summary(value: SummaryModel) -> dict[str, Any]:  # Any: JSON
     """Returns a game's summary; checks the fields that the client reads, and passes others on."""
-    for name in _SUMMARY:
-        if value[name] is not None:
-            read_text(value[name])
+    names = value["host"], value["guest"], value["invite"], value["to_move"]
+    for text in (value["game"], value["status"], *names, value["updated"]):
+        if text is not None:
+            read_text(text)
     if type(value["round"]) is not int or not isinstance(value["ruleset"], dict):
         raise TypeError("a game's summary")
     read_text(value["ruleset"]["name"])

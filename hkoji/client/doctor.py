@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from hkoji import __version__
-from hkoji.client.answers import problem, read_player
+from hkoji.client.answers import problem, read, read_player
 from hkoji.client.identity import load
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home, Pins
@@ -253,7 +253,7 @@ def _registration(home: Home, url: str, answer: HttpAnswer) -> DoctorCheck:
             return DoctorCheck(what, "fail", said, f"hkoji register --server {url}")
         if answer.status != 200:
             return DoctorCheck(what, "fail", problem(answer).message, tell("ask its operator"))
-        found, own = read_player(answer), identity.key_at(url)
+        found, own = read(answer, read_player), identity.key_at(url)
     except HkojiError as error:
         return DoctorCheck(what, "fail", error.message, error.hint)
     if found.key == own and not found.revoked:

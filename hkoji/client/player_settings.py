@@ -8,16 +8,19 @@ this home knows whose keys the player has compared. So the names of these player
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.client.answers import LONGEST_PAGE, read_text, understood
+from hkoji.client.answers import LONGEST_PAGE, read, read_certificate, read_text, understood
 from hkoji.client.kept.home import Home
 from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import NotFoundError, ServiceError, UsageError
-from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
+from hkoji.game.held_keys import Gateway
 from hkoji.log.canonical import is_hex, is_name, name_fault
 from hkoji.messages.text import shorten, tell
+
+if TYPE_CHECKING:
+    from hkoji.wire import BlocksModel, ChannelModel, ChannelsModel
 
 _ID_DIGITS: Final = 16
 _SALT_DIGITS: Final = 64
@@ -58,7 +61,8 @@ class PlayerChannels:
         """Returns the channels, the oldest first."""
         answer = self._requests.as_player("GET", _PATH)
         with understood(answer):
-            return [_read(each) for each in answer.json()["channels"]]
+            found: ChannelsModel = answer.json()
+            return list(map(_read, found["channels"]))
 
     def find(self, prefix: str) -> PlayerChannel:
         """Returns the channel whose id begins so. Raises `NotFoundError`, and `UsageError` if there are several."""
@@ -98,9 +102,7 @@ class PlayerChannels:
         self._requests.as_player("DELETE", f"{_PATH}/{channel}")
 
     def _post(self, path: str, value: object) -> PlayerChannel:
-        answer = self._requests.as_player("POST", path, value)
-        with understood(answer):
-            return _read(answer.json())
+        return read(self._requests.as_player("POST", path, value), _read)
 
 
 def _read_texts(value: object) -> list[str]:
@@ -109,7 +111,7 @@ def _read_texts(value: object) -> list[str]:
     return [read_text(each) for each in value]
 
 
-def _read(value: Any) -> PlayerChannel:  # Any: JSON
+def _read(value: ChannelModel) -> PlayerChannel:
     """Reads a channel. Raises `KeyError`, `TypeError` or `ValueError` for another form."""
     channel, failures, settings = read_text(value["id"]), value["failures"], value["settings"]
     if not is_hex(channel, _ID_DIGITS):
@@ -137,14 +139,14 @@ def _read(value: Any) -> PlayerChannel:  # Any: JSON
     )
 
 
-def _read_mailbox(value: dict[str, Any]) -> tuple[bool | None, Gateway | None, str | None]:  # Any: JSON
+def _read_mailbox(value: ChannelModel) -> tuple[bool | None, Gateway | None, str | None]:
     """Reads what only a mailbox has."""
     if value.get("certificate") is None:
         return None, None, None
     orders, salt = value["orders"], read_text(value["salt"])
     if type(orders) is not bool or not is_hex(salt, _SALT_DIGITS):
         raise ValueError("a mailbox")
-    return orders, require_strong_gateway(read_gateway(value["certificate"])), salt
+    return orders, read_certificate(value["certificate"]), salt
 
 
 class InvitationChoice(NamedTuple):
@@ -163,7 +165,7 @@ class ServiceChoices:
 
     def invites(self) -> InvitationChoice:
         """Returns whose invitations the player accepts."""
-        return _read_choice(self._send("GET", "/v1/me/settings"))
+        return read(self._send("GET", "/v1/me/settings"), _read_choice)
 
     def set_invites(self, invites: str) -> InvitationChoice:
         """Changes whose invitations the player accepts. Raises `UsageError` for another word than `INVITES`."""
@@ -178,7 +180,7 @@ class ServiceChoices:
                 tell("you trust the keys of {n} players, and a service takes {limit}", n=len(known), limit=_MOST_KNOWN),
                 hint=tell("nothing was changed; choose everyone or nobody"),
             )
-        kept = _read_choice(self._send("PUT", "/v1/me/settings", {"invites": invites, "known": list(known)}))
+        kept = read(self._send("PUT", "/v1/me/settings", {"invites": invites, "known": list(known)}), _read_choice)
         self._home.update_config(invites=kept.invites)
         return kept
 
@@ -191,7 +193,8 @@ class ServiceChoices:
         """Returns the names of the players whom the player has blocked."""
         answer = self._send("GET", "/v1/me/blocks")
         with understood(answer):
-            return _names(answer.json()["blocks"])
+            found: BlocksModel = answer.json()
+            return _names(found["blocks"])
 
     def block(self, name: str) -> None:
         """Blocks a player. Raises `NotFoundError` if the service knows nobody of that name."""
@@ -215,17 +218,15 @@ class ServiceChoices:
         return self._service.requests.as_player(method, path, value, most=LONGEST_PAGE)
 
 
-def _read_choice(answer: HttpAnswer) -> InvitationChoice:
-    with understood(answer):
-        value = answer.json()
-        invites = read_text(value["invites"])
-        if invites not in INVITES:
-            raise ValueError("it is not a choice for invites")
-        return InvitationChoice(invites, _names(value["known"]))
+def _read_choice(value: Any) -> InvitationChoice:  # Any: JSON, in the form in which it is sent
+    invites = read_text(value["invites"])
+    if invites not in INVITES:
+        raise ValueError("it is not a choice for invites")
+    return InvitationChoice(invites, _names(value["known"]))
 
 
-def _names(value: Any) -> tuple[str, ...]:  # Any: JSON
-    names = tuple(read_text(each) for each in value)
+def _names(value: list[str]) -> tuple[str, ...]:
+    names = tuple(map(read_text, value))
     if not all(map(is_name, names)):
         raise ValueError("a name is not one of a player")
     return names

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
-from hkoji.client.answers import SHORT_ANSWER, problem, read_challenge, read_description, read_token
+from hkoji.client.answers import SHORT_ANSWER, problem, read, read_challenge, read_description, read_token
 from hkoji.client.identity import Identity
 from hkoji.client.kept.home import Home, Pins
 from hkoji.client.transport import LATER, MOST_BYTES, TIMEOUT, HeardTime, HttpAnswer, Transport
@@ -330,7 +330,7 @@ class ServiceRequests:
             answer = self._transport.request("GET", "/v1/service")
             if answer.status not in (200, 404):
                 return
-            shown = read_description(answer).key if answer.status == 200 else None
+            shown = read(answer, read_description).key if answer.status == 200 else None
         except NetworkError:
             return
         except HkojiError:
@@ -356,7 +356,7 @@ class ServiceRequests:
         identity, origin = self._identity(), self._pins.origin
         if origin is None:
             raise unregistered(self._transport.url)
-        statement = read_challenge(self.send("POST", "/v1/login/challenge"))
+        statement = read(self.send("POST", "/v1/login/challenge"), read_challenge)
         if statement.origin != origin:
             self._require_own_service()
             raise TrustError(
@@ -373,7 +373,7 @@ class ServiceRequests:
         sig = identity.signer_of(identity.key_at(self._transport.url)).sign(sshsig.LOGIN, statement.message)
         try:
             value = {"name": identity.name, "text": statement.text, "sig": encode_base64(sig)}
-            self.token = read_token(self.send("POST", "/v1/login", value))
+            self.token = read(self.send("POST", "/v1/login", value), read_token)
         except ForbiddenError as error:
             self._require_own_service()
             if identity.next is None:

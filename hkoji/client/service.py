@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from hkoji.client.answers import (
@@ -26,12 +26,11 @@ from hkoji.client.answers import (
     PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
+    read,
     read_certificate,
-    read_clock_answer,
+    read_clock,
     read_description,
-    read_head,
     read_lines,
-    read_origin,
     read_player,
     read_summary,
     read_text,
@@ -51,12 +50,15 @@ from hkoji.game.position import SLACK_SECONDS
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.game_statements import SignedHead
-from hkoji.log.line import SERVER_NAME, Line, parse_log, read_line
+from hkoji.log.game_statements import SignedHead, read_signed_head
+from hkoji.log.line import SERVER_NAME, Line, parse_log, read_line, read_signed
 from hkoji.log.public_key import PublicKey
-from hkoji.log.statement import make_registration
+from hkoji.log.statement import make_registration, parse_origin
 from hkoji.messages.text import Text, tell
 from hkoji.rules.protocol import Ruleset
+
+if TYPE_CHECKING:
+    from hkoji.wire import GamesModel, OfferModel
 
 _PAGE: Final = "200"
 FAR_APART: Final = 120
@@ -168,7 +170,7 @@ class Service:
 
     def describe(self) -> ServiceDescription:
         """Returns the service's description."""
-        return read_description(self.requests.send("GET", "/v1/service"))
+        return read(self.requests.send("GET", "/v1/service"), read_description)
 
     def slack(self) -> int:
         """Returns how many seconds after a deadline the service writes a `timeout`. If it is away: the usual number."""
@@ -197,15 +199,18 @@ class Service:
         service does not know the question.
         """
         nonce = secrets.token_hex(32)
-        signed = read_origin(self.requests.send("GET", f"/v1/service/proof?nonce={nonce}"))
+        answer = self.requests.send("GET", f"/v1/service/proof?nonce={nonce}")
+        with understood(answer):
+            signed = read_signed(answer.json(), "origin")
+            statement = parse_origin(signed.text)
         try:
-            sshsig.verify(signed.sig, key, sshsig.ORIGIN, signed.statement.message, SERVER_NAME)
+            sshsig.verify(signed.sig, key, sshsig.ORIGIN, statement.message, SERVER_NAME)
         except HkojiError as error:
             raise self._unproved(tell("its signature does not hold")) from error
-        if signed.statement.nonce != nonce:
+        if statement.nonce != nonce:
             raise self._unproved(tell("its signature is an earlier one"))
-        if signed.statement.origin != origin:
-            raise self._unproved(tell("its signature is for {origin}", origin=signed.statement.origin))
+        if statement.origin != origin:
+            raise self._unproved(tell("its signature is for {origin}", origin=statement.origin))
 
     def _unproved(self, reason: Text) -> TrustError:
         return TrustError(
@@ -261,11 +266,11 @@ class Service:
         """Gives a new key to a player whose key is revoked."""
         value, path = {"text": text, "sig": sig, "code": code}, f"/v1/players/{name}/recovery"
         with same_bytes():
-            return read_player(self.requests.send("POST", path, value, most=LONGEST_PAGE))
+            return read(self.requests.send("POST", path, value, most=LONGEST_PAGE), read_player)
 
     def player(self, name: str) -> PlayerAnswer:
         """Returns a player's keys, as the service reports them."""
-        return read_player(self.requests.send("GET", f"/v1/players/{name}", most=LONGEST_PAGE))
+        return read(self.requests.send("GET", f"/v1/players/{name}", most=LONGEST_PAGE), read_player)
 
     # --- games ----------------------------------------------------------------------------------------------------
 
@@ -301,7 +306,7 @@ class Service:
             query = urlencode({**chosen, "limit": _PAGE, **({"after": after} if after else {})})
             answer = self.requests.send("GET", f"{path}?{query}", token=token, most=LONGEST_PAGE)
             with understood(answer):
-                page = answer.json()
+                page: GamesModel = answer.json()
                 found.extend(read_summary(value) for value in page["games"])
                 after = None if page["next"] is None else read_text(page["next"])
                 size += len(answer.body)
@@ -314,14 +319,15 @@ class Service:
 
     def invite_by_mail(self, request: dict[str, Any]) -> Gateway:  # Any: JSON
         """Asks for the key of somebody who will play by mail. Returns its certificate, which is not verified yet."""
-        return read_certificate(self.requests.as_player("POST", "/v1/invitations", request))
+        return read(self.requests.as_player("POST", "/v1/invitations", request), read_certificate)
 
     def offer(self, ruleset: Ruleset, agreement: Agreement) -> Line:
         """Asks for a new game. Returns its first line."""
         value = {"agreement": agreement.to_json(), "ruleset": dict(ruleset.to_json())}
         answer = self.requests.as_player("POST", "/v1/offers", value)
         with understood(answer):
-            return read_line(answer.json()["line"])
+            offer: OfferModel = answer.json()
+            return read_line(offer["line"])
 
     def decline(self, game: str, why: str | None) -> None:
         """Declines an invitation by name, perhaps with a reason. Raises `ForbiddenError` for another one."""
@@ -343,12 +349,12 @@ class Service:
 
         Raises `NotFoundError` if the service signs no heads.
         """
-        return read_head(self.requests.send("GET", f"/v1/games/{game}/head", game=game))
+        return read(self.requests.send("GET", f"/v1/games/{game}/head", game=game), read_signed_head)
 
     def clock(self, game: str) -> ClockAnswer:
         """Returns what the service says about the entry that is due. Raises `NotFoundError` if it has no clocks."""
         answer = self.requests.send("GET", f"/v1/games/{game}/clock", game=game, most=LONGEST_PAGE)
-        return read_clock_answer(answer)
+        return read(answer, read_clock)
 
     def state(self, game: str, statement: dict[str, str | int]) -> None:
         """Sends a signed statement about the last entry of a game. Raises `ConflictError` and `TimeOverError`."""
@@ -367,7 +373,7 @@ class Service:
         answer = self.requests.as_player("GET", path, game=game, most=LONGEST_VIEW)
         body, shown = self._views.get(game, (None, None))
         if shown is None or body != answer.body:
-            shown = read_view_answer(answer)
+            shown = read(answer, read_view_answer)
             self._views[game] = (answer.body, shown)
         return shown
 
@@ -397,12 +403,12 @@ class Service:
         path = f"/v1/games/{game}/entries"
         with same_bytes():
             answer = self.requests.send("POST", path, game=game, body=body, most=LONGEST_VIEW)
-        return read_lines(answer)
+        return read(answer, read_lines)
 
     def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
         """Asks to replace a revoked key of the player by the new one. Returns the line that this has added."""
         value, path = {"proof": encode_base64(proof)}, f"/v1/games/{game}/recovery"
-        return read_lines(self.requests.as_player("POST", path, value, game=game, most=LONGEST_VIEW))
+        return read(self.requests.as_player("POST", path, value, game=game, most=LONGEST_VIEW), read_lines)
 
     def verify_submitted(self, submission: Submission, lines: tuple[Line, ...]) -> None:
         """Checks that the first of `lines` is the entry that was sent, with its receipt. Raises `TrustError`."""

@@ -7,9 +7,9 @@ has the verified messages, the one that waits, and the last one that was sent.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.client.answers import LONGEST_PAGE, read_text, understood
+from hkoji.client.answers import LONGEST_PAGE, read, read_text, understood
 from hkoji.client.kept.files import intact, read_json, text_or_none, write_json
 from hkoji.client.kept.game import Vault
 from hkoji.client.requests import same_bytes
@@ -18,6 +18,9 @@ from hkoji.errors import HkojiError
 from hkoji.log.canonical import is_hex, is_name, is_time
 from hkoji.log.talk import TalkStatement, hash_of, parse_talk
 from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji.wire import LastMessageModel, LastMessagesModel, MessageModel, TalkModel
 
 _MOST_MESSAGES: Final = 5000
 """How many messages of a game a client reads. A service takes fewer."""
@@ -61,7 +64,7 @@ class TalkRequests:
             path = f"/v1/games/{game}/talk?after={last}"
             answer = self._requests.as_player("GET", path, game=game, most=LONGEST_PAGE)
             with understood(answer):
-                page = answer.json()
+                page: TalkModel = answer.json()
                 for each in map(_read_message, page["messages"]):
                     if each.number <= last:
                         raise ValueError("messages are not in the order of their numbers")
@@ -78,29 +81,28 @@ class TalkRequests:
         """Returns the last message of the opponent in each game of the player that has one."""
         answer = self._requests.as_player("GET", "/v1/me/talk", most=LONGEST_PAGE)
         with understood(answer):
-            return tuple(_read_unread(each) for each in answer.json()["games"])
+            found: LastMessagesModel = answer.json()
+            return tuple(map(_read_unread, found["games"]))
 
     def say(self, game: str, text: str, sig: str) -> TalkMessage:
         """Sends a signed message; sent again it is the same one. Returns it as the service keeps it."""
         value, path = {"text": text, "sig": sig}, f"/v1/games/{game}/talk"
         with same_bytes():
-            answer = self._requests.as_player("POST", path, value, game=game)
-        with understood(answer):
-            return _read_message(answer.json())
+            return read(self._requests.as_player("POST", path, value, game=game), _read_message)
 
     def delete(self, game: str, number: int) -> None:
         """Asks the service to delete a message of the player."""
         self._requests.as_player("DELETE", f"/v1/games/{game}/talk/{number}", game=game)
 
 
-def _read_unread(value: Any) -> UnreadMessage:  # Any: JSON
+def _read_unread(value: LastMessageModel) -> UnreadMessage:
     game, number, name = value["game"], value["number"], read_text(value["name"])
     if not is_hex(game, 32) or type(number) is not int or number < 1 or not is_name(name):
         raise ValueError("a message has a game, a number and a name")
     return UnreadMessage(game, number, name)
 
 
-def _read_message(value: Any) -> TalkMessage:  # Any: JSON
+def _read_message(value: MessageModel) -> TalkMessage:
     number, name, at = value["number"], read_text(value["name"]), read_text(value["at"])
     if type(number) is not int or number < 1 or not is_name(name) or not is_time(at):
         raise ValueError("a message has a number, a name and a time")

@@ -10,7 +10,7 @@ from typing import Final
 from hkoji import referee
 from hkoji.cli.settings import _parse as parse_settings
 from hkoji.client import identity
-from hkoji.client.answers import problem, read_challenge, read_token
+from hkoji.client.answers import problem, read, read_challenge, read_token
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home, Pins
 from hkoji.client.service import Service
@@ -79,9 +79,9 @@ def answers(data: bytes) -> None:
             case 0:
                 assert service.describe().key
             case 1:
-                make_login(expires=AT, nonce="0" * 64, origin=read_challenge(transport.said).origin)
+                make_login(expires=AT, nonce="0" * 64, origin=read(transport.said, read_challenge).origin)
             case 2:
-                assert read_token(transport.said).isascii()
+                assert read(transport.said, read_token).isascii()
             case 3:
                 assert service.offer(Hanamikoji(), UNTIMED).entry
             case 4:
