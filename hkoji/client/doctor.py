@@ -37,14 +37,14 @@ def examine(
     home: Home, connect: Callable[[str], Transport] = Transport, clock: Callable[[], float] = time.time
 ) -> Iterator[DoctorCheck]:
     """Yields the checks, one after another, as they are made."""
-    config = _config(home)
+    config = _checked("player", lambda: _config(home))
     yield config
     yield _room(home.path)
     if config.verdict == "fail":
         return
-    yield _key(home)
+    yield _checked("key", lambda: _key(home))
     yield _permissions(home)
-    yield _unsent(home)
+    yield _checked("unsent", lambda: _unsent(home))
     url = str(home.config().get("server") or "")
     yield from _games(home, url, connect)
     if not url:
@@ -55,12 +55,17 @@ def examine(
     yield from _service(home, url, connect, clock)
 
 
-def _config(home: Home) -> DoctorCheck:
+def _checked(name: str, check: Callable[[], DoctorCheck]) -> DoctorCheck:
+    """Returns the outcome of a check; its failure if it raises an error."""
     try:
-        name = home.config()["name"]
+        return check()
     except HkojiError as error:
-        return DoctorCheck("player", "fail", error.message, error.hint)
-    return DoctorCheck("player", "ok", tell("you are {name}, in {folder}", name=name, folder=home.path))
+        return DoctorCheck(name, "fail", error.message, error.hint)
+
+
+def _config(home: Home) -> DoctorCheck:
+    said = tell("you are {name}, in {folder}", name=home.config()["name"], folder=home.path)
+    return DoctorCheck("player", "ok", said)
 
 
 def _room(folder: Path) -> DoctorCheck:
@@ -78,11 +83,8 @@ def _room(folder: Path) -> DoctorCheck:
 
 
 def _key(home: Home) -> DoctorCheck:
-    try:
-        identity = load(home)
-        identity.signer.sign("hkoji.doctor.v1", b"\n")
-    except HkojiError as error:
-        return DoctorCheck("key", "fail", error.message, error.hint)
+    identity = load(home)
+    identity.signer.sign("hkoji.doctor.v1", b"\n")
     return DoctorCheck("key", "ok", tell("the key {fingerprint} signs", fingerprint=identity.key.fingerprint))
 
 
@@ -104,13 +106,7 @@ def _permissions(home: Home) -> DoctorCheck:
 
 
 def _unsent(home: Home) -> DoctorCheck:
-    waiting: list[str] = []
-    for game in home.games():
-        try:
-            if Vault(home.game_folder(game)).outbox() is not None:
-                waiting.append(game[:8])
-        except HkojiError as error:
-            return DoctorCheck("unsent", "fail", error.message, error.hint)
+    waiting = [game[:8] for game in home.games() if Vault(home.game_folder(game)).outbox() is not None]
     if not waiting:
         return DoctorCheck("unsent", "ok", tell("no signed move waits to be sent"))
     shown = " ".join(waiting[:_MOST_SHOWN])
@@ -193,8 +189,8 @@ def _service(
         )
     else:
         yield DoctorCheck("service", "ok", tell("{url} answers", url=url))
-    yield _pin(home, url, str(found.get("key")), str(found.get("origin")))
-    yield _registration(home, url, player)
+    yield _checked("pins", lambda: _pin(home, url, str(found.get("key")), str(found.get("origin"))))
+    yield _checked("registration", lambda: _registration(home, url, player))
     yield _clock(str(found.get("time")), before, after)
     version = shorten(str(found.get("version")), 20)
     if version == __version__:
@@ -209,11 +205,8 @@ def _service(
 
 
 def _pin(home: Home, url: str, key: str, origin: str) -> DoctorCheck:
-    try:
-        pins = Pins(home, url)
-        pinned, own = pins.server_key, pins.origin
-    except HkojiError as error:
-        return DoctorCheck("pins", "fail", error.message, error.hint)
+    pins = Pins(home, url)
+    pinned, own = pins.server_key, pins.origin
     hint = f"hkoji register --server {url}"
     if pinned is None:
         return DoctorCheck("pins", "warn", tell("the service's key is not pinned yet"), hint)
@@ -246,16 +239,13 @@ def _pin(home: Home, url: str, key: str, origin: str) -> DoctorCheck:
 def _registration(home: Home, url: str, answer: HttpAnswer) -> DoctorCheck:
     """Checks that the player's key is the one by which the service knows the name."""
     what = "registration"
-    try:
-        identity = load(home)
-        if answer.status == 404:
-            said = tell("the service does not know {name}", name=identity.name)
-            return DoctorCheck(what, "fail", said, f"hkoji register --server {url}")
-        if answer.status != 200:
-            return DoctorCheck(what, "fail", problem(answer).message, tell("ask its operator"))
-        found, own = read(answer, read_player), identity.key_at(url)
-    except HkojiError as error:
-        return DoctorCheck(what, "fail", error.message, error.hint)
+    identity = load(home)
+    if answer.status == 404:
+        said = tell("the service does not know {name}", name=identity.name)
+        return DoctorCheck(what, "fail", said, f"hkoji register --server {url}")
+    if answer.status != 200:
+        return DoctorCheck(what, "fail", problem(answer).message, tell("ask its operator"))
+    found, own = read(answer, read_player), identity.key_at(url)
     if found.key == own and not found.revoked:
         said = tell("the service knows {name} by this key", name=identity.name)
         return DoctorCheck(what, "ok", said)
