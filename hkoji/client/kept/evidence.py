@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, format_evidence, format_refused, parse_refused_line
-from hkoji.client.kept.files import append_lines, whole_lines, write_file
+from hkoji.client.kept.files import append_lines, unreadable, whole_lines, write_file
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Pins
-from hkoji.errors import HkojiError, StorageError
+from hkoji.errors import HkojiError
 from hkoji.game.entry_kinds import NEWCOMER_KINDS
 from hkoji.log.game_statements import SignedHead, format_head, parse_head_line
 from hkoji.log.line import Line, SignedEntry, format_log
 from hkoji.log.statement import SignedView, View, format_view, parse_view_line, read_view
-from hkoji.messages.text import tell
 
 _Read = TypeVar("_Read")
 
@@ -204,7 +203,4 @@ def _bytes(file: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise StorageError(
-            tell("cannot read {path}: {reason}", path=file, reason=error.strerror),
-            hint=tell("restore the file from a backup"),
-        ) from error
+        raise unreadable(file, error.strerror) from error

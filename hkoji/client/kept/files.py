@@ -20,6 +20,7 @@ from hkoji.errors import InvalidError, StorageError
 from hkoji.messages.text import tell
 
 _UNCHANGED: Final = tell("nothing was sent or changed; make room or fix the permissions, and give the command again")
+_RESTORE: Final = tell("restore the file from a backup")
 
 
 def make_folder(folder: Path) -> None:
@@ -142,9 +143,7 @@ def read_json(path: Path) -> dict[str, Any]:  # Any: JSON
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise StorageError(
-            tell("cannot read {path}: {reason}", path=path, reason=error), hint=tell("restore the file from a backup")
-        ) from error
+        raise unreadable(path, error) from error
     if not isinstance(value, dict):
         raise damaged(path)
     return value
@@ -152,7 +151,12 @@ def read_json(path: Path) -> dict[str, Any]:  # Any: JSON
 
 def damaged(path: Path) -> StorageError:
     """Returns the error for a file that can be read but does not hold what was written."""
-    return StorageError(tell("{path} is damaged", path=path), hint=tell("restore the file from a backup"))
+    return StorageError(tell("{path} is damaged", path=path), hint=_RESTORE)
+
+
+def unreadable(path: Path, reason: object, hint: str = "") -> StorageError:
+    """Returns the error for a file that cannot be read."""
+    return StorageError(tell("cannot read {path}: {reason}", path=path, reason=reason), hint=hint or _RESTORE)
 
 
 @contextmanager

@@ -34,11 +34,12 @@ from hkoji.client.kept.files import (
     remove_file,
     text_in,
     text_or_none,
+    unreadable,
     whole_lines,
     write_file,
     write_json,
 )
-from hkoji.errors import HkojiError, StorageError, TooLargeError
+from hkoji.errors import HkojiError, TooLargeError
 from hkoji.game.commitments import Opening, entropy_commit, parse_opening, parse_openings
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
@@ -176,10 +177,8 @@ class Vault:
         except FileNotFoundError:
             return ()
         except (OSError, HkojiError) as error:
-            raise StorageError(
-                tell("cannot read {log}: {reason}", log=self._log, reason=error),
-                hint=tell("restore it from a backup, or move it away: then the log is fetched and verified anew"),
-            ) from error
+            hint = tell("restore it from a backup, or move it away: then the log is fetched and verified anew")
+            raise unreadable(self._log, error, hint) from error
 
     def readable_lines(self) -> tuple[Line, ...]:
         """Returns the lines so far; of a damaged file those before the damage."""
@@ -282,10 +281,7 @@ class Vault:
         except FileNotFoundError:
             return _SignedEntries()
         except (OSError, HkojiError) as error:
-            raise StorageError(
-                tell("cannot read {outbox}: {reason}", outbox=self._outbox, reason=error),
-                hint=tell("restore it from a backup"),
-            ) from error
+            raise unreadable(self._outbox, error, tell("restore it from a backup")) from error
         openings: list[Opening] = []
         with intact(self._outbox):
             for line in lines:
@@ -342,10 +338,8 @@ class GameNote:
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
-            raise StorageError(
-                tell("cannot read {path}: {reason}", path=self._path, reason=error),
-                hint=tell("restore the file from a backup, or move it away"),
-            ) from error
+            hint = tell("restore the file from a backup, or move it away")
+            raise unreadable(self._path, error, hint) from error
 
     def add(self, text: str) -> str:
         """Adds lines at the end of the note, and returns the note. Raises `TooLargeError`; nothing changes then."""
