@@ -190,20 +190,14 @@ def play(plan: MatchPlan, *, jobs: int = 1, keep: bool = False) -> Generator[Pla
     return _spread(plan, iter(numbers), min(jobs, plan.deals), keep)
 
 
-class _Worker(NamedTuple):
-    process: BaseProcess
-    pipe: Connection
-
-
 def _spread(plan: MatchPlan, numbers: Iterator[int], jobs: int, keep: bool) -> Generator[PlayedGame]:
-    workers: dict[Connection, _Worker] = {}
+    workers: dict[Connection, BaseProcess] = {}
     waiting: dict[Connection, int] = {}
     try:
         with _uninterrupted():
             for _ in range(jobs):
-                worker = _start(plan, keep)
-                workers[worker.pipe] = worker
-                waiting[worker.pipe] = 0
+                pipe, process = _start(plan, keep)
+                workers[pipe], waiting[pipe] = process, 0
         for pipe in AHEAD * list(workers):
             _give(pipe, numbers, waiting)
         while any(waiting.values()):
@@ -218,23 +212,23 @@ def _spread(plan: MatchPlan, numbers: Iterator[int], jobs: int, keep: bool) -> G
                 yield answer
     finally:
         # All are terminated before any is joined, so that they close their bots at the same time.
-        for worker in workers.values():
-            worker.process.terminate()
-        for worker in workers.values():
-            worker.process.join(FAREWELL)
-            worker.process.kill()
-            worker.process.join()
-            worker.pipe.close()
+        for process in workers.values():
+            process.terminate()
+        for pipe, process in workers.items():
+            process.join(FAREWELL)
+            process.kill()
+            process.join()
+            pipe.close()
 
 
-def _start(plan: MatchPlan, keep: bool) -> _Worker:
+def _start(plan: MatchPlan, keep: bool) -> tuple[Connection, BaseProcess]:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, plan, keep), daemon=True)
     process.start()
     # With a copy left open here, a worker's death would not end the pipe, and `_receive` would wait for ever.
     theirs.close()
-    return _Worker(process, ours)
+    return ours, process
 
 
 def _give(pipe: Connection, numbers: Iterator[int], waiting: dict[Connection, int]) -> None:
