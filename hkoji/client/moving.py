@@ -7,6 +7,7 @@ moved only to an address that has signed, with the key pinned for the game, that
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from hkoji.client.kept.game import Vault
@@ -32,17 +33,11 @@ def bound_games(home: Home) -> tuple[BoundGames, ...]:
     """
     found: dict[str, list[str]] = {}
     for game in home.games():
-        url = _address(home, game)
-        if url is not None:
-            found.setdefault(url, []).append(game)
+        with suppress(HkojiError):
+            url = Vault(home.game_folder(game)).server
+            if url is not None:
+                found.setdefault(url, []).append(game)
     return tuple(BoundGames(url, Pins(home, url).server_key, tuple(games)) for url, games in sorted(found.items()))
-
-
-def _address(home: Home, game: str) -> str | None:
-    try:
-        return Vault(home.game_folder(game)).server
-    except HkojiError:
-        return None
 
 
 def goes_on(home: Home, game: str) -> bool:
@@ -79,12 +74,10 @@ def move_games(home: Home, service: Service) -> tuple[str, ...]:
     found = movable_games(home, service.url, service.key)
     if found:
         service.prove(service.key, service.pins.origin or "")
-    moved: list[str] = []
     for each in found:
         service.pins.adopt(each.url)
         for game in each.games:
             vault = Vault(home.game_folder(game))
             with vault.locked():
                 vault.move(service.url)
-            moved.append(game)
-    return tuple(moved)
+    return tuple(game for each in found for game in each.games)

@@ -59,11 +59,10 @@ def try_plan(armed: ArmedPlan, position: Position, words: Sequence[str]) -> Plan
             state = state.apply(Draw(state.actor, UNKNOWN))
         elif not left and state.due is Due.REVEAL:
             return PlanTrial(tuple(moves), tuple(seen), tell("the round is over"))
-        elif not left:
-            ended = None if can_follow(armed.plan, seen) else tell("no line fits what has happened")
-            return PlanTrial(tuple(moves), tuple(seen), ended)
         elif not can_follow(armed.plan, seen):
             return PlanTrial(tuple(moves), tuple(seen), tell("no line fits what has happened"))
+        elif not left:
+            return PlanTrial(tuple(moves), tuple(seen), None)
         else:
             token = left.pop(0)
             state = _see(state, token)
