@@ -11,6 +11,7 @@ import socket
 import ssl
 import time
 from contextlib import ExitStack, suppress
+from types import SimpleNamespace
 from typing import Any, Final, TypeVar
 
 from hkoji.messages.text import shorten, tell
@@ -81,7 +82,8 @@ class TimedConnection(http.client.HTTPConnection):
         super().connect()
 
     def _response(self, sock: socket.socket, *args: Any, **options: Any) -> http.client.HTTPResponse:  # Any: passed on
-        return PlainHeadResponse(_TimedSocket(sock, self.due), *args, **options)  # type: ignore[arg-type] # as it says
+        timed = SimpleNamespace(makefile=lambda _mode: io.BufferedReader(_TimedReader(sock, self.due)))
+        return PlainHeadResponse(timed, *args, **options)  # type: ignore[arg-type] # it asks only for a file
 
 
 class TlsConnection(http.client.HTTPSConnection):
@@ -111,23 +113,11 @@ class TimedTlsConnection(TimedConnection, TlsConnection):
     """A `TimedConnection` through TLS."""
 
 
-class _TimedSocket:
-    """The part of `sock` that an answer needs: its file, which can be read until the moment `due`."""
+class _TimedReader(io.RawIOBase):
+    """Reads what comes at `sock`, until the moment `due`."""
 
     def __init__(self, sock: socket.socket, due: float) -> None:
-        self._sock: Final = sock
-        self._due: Final = due
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """Returns the file."""
-        return io.BufferedReader(_TimedReader(self._sock.makefile("rb", buffering=0), self._sock, self._due))
-
-
-class _TimedReader(io.RawIOBase):
-    """Reads from `source`, the raw file of `sock`, until the moment `due`."""
-
-    def __init__(self, source: io.RawIOBase, sock: socket.socket, due: float) -> None:
-        self._source: Final = source
+        self._source: Final = sock.makefile("rb", buffering=0)
         self._sock: Final = sock
         self._due: Final = due
 
