@@ -91,7 +91,7 @@ def _key(home: Home) -> DoctorCheck:
 def _permissions(home: Home) -> DoctorCheck:
     secret = [home.path, *home.path.glob("*.json"), *home.path.glob("id_ed25519*")]
     with suppress(HkojiError):
-        secret.append(load(home).file)
+        secret.append(load(home).own.file)
     open_ = [
         file
         for file in dict.fromkeys(secret)

@@ -94,11 +94,6 @@ class Identity:
         return self.own.public
 
     @property
-    def file(self) -> Path:
-        """The file from which the current key's signer is loaded."""
-        return self.own.file
-
-    @property
     def keys(self) -> tuple[OwnKey, ...]:
         """All keys that can sign here."""
         return (self.own, *self.earlier, *((self.next,) if self.next else ()))

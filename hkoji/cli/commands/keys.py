@@ -98,13 +98,13 @@ def rekey(key: KeyFile = None, json: Json = False) -> None:
     old = client().identity.key
     identity = client().keys.rekey(key)
     out.result(
-        {**identity_json(identity), "old": old.text, "key_file": str(identity.file)},
+        {**identity_json(identity), "old": old.text, "key_file": str(identity.own.file)},
         lambda: _(
             "{name} plays with the key {fingerprint} now, kept in {file}\n"
             "Running games follow on your turn, with the next command that looks at them. Keep the old key file.",
             name=identity.name,
             fingerprint=identity.key.fingerprint,
-            file=identity.file,
+            file=identity.own.file,
         ),
     )
 

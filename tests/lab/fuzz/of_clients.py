@@ -153,7 +153,7 @@ def _pins(home: Home) -> Pins:
 def _config(home: Home, _: Vault) -> None:
     read = identity.load(home)
     assert is_name(read.name)
-    assert read.file.name
+    assert read.own.file.name
 
 
 def _server_key(home: Home, _: Vault) -> None:

@@ -316,7 +316,7 @@ class Device(Commands):
     @property
     def key(self) -> PrivateKey:
         """The player's current key."""
-        return PrivateKey.from_openssh(load(self.home).file.read_bytes())
+        return PrivateKey.from_openssh(load(self.home).own.file.read_bytes())
 
     def key_in(self, game: NaiveGame) -> PrivateKey:
         """The player's key in a game, or the one it would have."""
