@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -12,8 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.audit.evidence_file import parse_evidence
-from hkoji.client.kept import evidence, files
-from hkoji.client.kept import game as vault
+from hkoji.client.kept import evidence
 from hkoji.client.kept.evidence import DOUBTFUL, PROOF, VIEWS, KeptEvidence
 from hkoji.errors import NotFoundError, StorageError, TrustError
 from hkoji.game import entry_kinds
@@ -35,10 +34,10 @@ from tests.support.adversary import (
     resigned,
     view_of,
 )
+from tests.support.breaking_off import KilledError, before_writes
 from tests.support.memory_service import AT, LocalPlayer, begin, play_on, registered
 
 KEY = PrivateKey.from_seed(b"\x09" * 32)
-WRITE, APPEND = files.write_file, files.append_lines
 
 
 @pytest.fixture
@@ -292,29 +291,17 @@ def test_a_torn_line_stands_in_nobodys_way(
 T = TypeVar("T")
 
 
-class KilledError(Exception):
-    """The process ends here."""
-
-
 @contextmanager
 def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
     """The process of that player ends before its write number `at`; counts the writes left until then."""
     left = [at]
 
-    def before(real: Callable[..., T]) -> Callable[..., T]:
-        def write(path: Path, data: bytes, **options: bool) -> T:
-            left[0] -= path.is_relative_to(player.path)
-            if left[0] == 0:
-                raise KilledError
-            return real(path, data, **options)
+    def step(path: Path) -> None:
+        left[0] -= path.is_relative_to(player.path)
+        if left[0] == 0:
+            raise KilledError
 
-        return write
-
-    with (
-        patch.object(files, "write_file", before(WRITE)),
-        patch.object(vault, "append_lines", before(APPEND)),
-        patch.object(evidence, "append_lines", before(APPEND)),
-    ):
+    with before_writes(step, torn=False):
         yield left
 
 

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
 from hkoji.client.identity import create
-from hkoji.client.kept import evidence, files
-from hkoji.client.kept import game as vault
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import KeyStanding
 from hkoji.client.links import enrol, introduce, own_link
@@ -28,54 +24,14 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import key_of
+from tests.support.breaking_off import breaks, quiet
 from tests.support.memory_service import URL, Game, LocalPlayer, MemoryService, begin, play_on, registered
-
-WRITE, APPEND = files.write_file, files.append_lines
-
-
-class KilledError(Exception):
-    """The process ends here: no code of the client runs any more."""
-
-
-class Breaker:
-    """Breaks at step `at`: at a request before or after the service has seen it, or before a file is written."""
-
-    def __init__(self, service: MemoryService, at: int, when: str, error: Callable[[], Exception]) -> None:
-        self._left = at
-        self._error = error
-        self.done = False
-        self._writes = when == "write"
-        if not self._writes:
-            setattr(service, when, self._count)
-
-    def _count(self, method: str, path: str) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self.done = True
-            raise self._error()
-
-    def write(self, path: Path, data: bytes, **options: bool) -> None:
-        """Stands in for writing a file."""
-        if self._writes:
-            self._count("", "")
-        WRITE(path, data, **options)
-
-    def append(self, path: Path, lines: bytes, **options: bool) -> None:
-        """Stands in for adding to a file: it breaks off before, or after half of it has been written."""
-        if self._writes:
-            try:
-                self._count("", "")
-            except KilledError:
-                with path.open("ab") as file:
-                    file.write(lines[: len(lines) // 2])
-                raise
-        APPEND(path, lines, **options)
 
 
 class _Kept:
     """A copy of a service's games and of players' homes, which can be as they were again."""
 
-    def __init__(self, service: MemoryService, homes: Sequence[Path]) -> None:
+    def __init__(self, service: MemoryService, *homes: Path) -> None:
         self._service = service
         self._games = {game: _copy(each) for game, each in service.games.items()}
         self._players = dict(service.players)
@@ -97,42 +53,13 @@ def _copy(game: Game) -> Game:
     return replace(game, lines=list(game.lines))
 
 
-def breaks(service: MemoryService, act: Callable[[], Any], *homes: Path) -> Iterator[None]:
-    """Every way in which `act` can break off, each where the service and the homes are as they are now."""
-    kept = _Kept(service, homes)
-    ways = {"before": (KilledError, _broken), "after": (KilledError, _broken), "write": (KilledError,)}
-    for when, error in ((when, error) for when, errors in ways.items() for error in errors):
-        at = 0
-        while True:
-            at += 1
-            kept.restore()
-            breaker = Breaker(service, at, when, error)
-            try:
-                with (
-                    patch.object(files, "write_file", breaker.write),
-                    patch.object(vault, "append_lines", breaker.append),
-                    patch.object(evidence, "append_lines", breaker.append),
-                ):
-                    act()
-            except (KilledError, NetworkError):
-                assert breaker.done
-            service.before = service.after = _quiet
-            if not breaker.done:
-                break
-            yield
-
-
-def _broken() -> NetworkError:
-    return NetworkError(URL, "it broke")
-
-
 def entries(service: MemoryService, game: str, kind: str) -> list[str]:
     return [line.entry.text for line in service.games[game].lines if line.entry.kind == kind]
 
 
 def test_new(alice: LocalPlayer, service: MemoryService) -> None:
     count = 0
-    for _ in breaks(service, lambda: alice.client.new(Hanamikoji()), alice.path):
+    for _ in breaks(service, _Kept(service, alice.path).restore, lambda: alice.client.new(Hanamikoji())):
         count += 1
         waiting = {folder.name: text for folder in (alice.path / "games").glob("*/") if (text := _outbox(folder))}
         assert len(waiting) <= 1
@@ -152,7 +79,7 @@ def test_new(alice: LocalPlayer, service: MemoryService) -> None:
 def test_new_when_the_service_has_removed_the_unopened_offer(alice: LocalPlayer, service: MemoryService) -> None:
     """Wherever the first command broke off, the next one opens another game, if the service has removed the first."""
     removed = 0
-    for _ in breaks(service, lambda: alice.client.new(Hanamikoji()), alice.path):
+    for _ in breaks(service, _Kept(service, alice.path).restore, lambda: alice.client.new(Hanamikoji())):
         for game in [game for game in service.games if not entries(service, game, "open")]:
             removed += 1
             del service.games[game]
@@ -166,7 +93,7 @@ def test_new_when_the_service_has_removed_the_unopened_offer(alice: LocalPlayer,
 def test_join(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
     count = 0
-    for _ in breaks(service, lambda: bob.join(game), alice.path, bob.path):
+    for _ in breaks(service, _Kept(service, alice.path, bob.path).restore, lambda: bob.join(game)):
         count += 1
         text = _outbox(bob.folder(game))
         position = bob.join(game)
@@ -196,7 +123,7 @@ def test_join_by_link(alice: LocalPlayer, service: MemoryService, tmp_path: Path
             held.join(lambda _: (enrol(client, link, about.origin), None)[1], link.code)
 
     count = 0
-    for _ in breaks(service, join, alice.path, dora.path):
+    for _ in breaks(service, _Kept(service, alice.path, dora.path).restore, join):
         count += 1
         join()
         assert dora.client.home.config()["server"] == URL
@@ -216,7 +143,7 @@ def test_move(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, acti
     game = begin(alice, bob)
     notation = next(each for each in alice.position(game).legal if each[0] == action)
     count = 0
-    for _ in breaks(service, lambda: alice.move(game, notation), alice.path, bob.path):
+    for _ in breaks(service, _Kept(service, alice.path, bob.path).restore, lambda: alice.move(game, notation)):
         count += 1
         text = _outbox(alice.folder(game))
         again = alice.move(game, notation) if text or not entries(service, game, "move") else None
@@ -238,7 +165,7 @@ def test_another_command_delivers_what_waits(alice: LocalPlayer, bob: LocalPlaye
         alice.move(game, legal[0])
     assert broken.value.reason == "it broke"
     text = _outbox(alice.folder(game))
-    service.after = _quiet
+    service.after = quiet
     assert alice.position(game).course.seq == 5
     assert entries(service, game, "move") == [text]
     with pytest.raises(NotYourTurnError):
@@ -255,7 +182,7 @@ def test_another_move_instead_is_not_sent(
     _break_post(service, when)
     with pytest.raises(NetworkError):
         alice.move(game, legal[0])
-    service.before = service.after = _quiet
+    service.before = service.after = quiet
     with pytest.raises(ConflictError) as conflict:
         alice.move(game, legal[-1])
     assert f"your earlier move {legal[0]} has arrived as entry 5" in conflict.value.hint
@@ -267,7 +194,7 @@ def test_resigning_twice_is_once(alice: LocalPlayer, bob: LocalPlayer, service: 
     _break_post(service, "after")
     with pytest.raises(NetworkError):
         alice.resign(game)
-    service.after = _quiet
+    service.after = quiet
     assert alice.resign(game).position.over
     assert len(entries(service, game, "resign")) == 1
 
@@ -281,7 +208,7 @@ def test_a_refused_entry_is_remembered(
 
     def be_faster(method: str, path: str) -> None:
         if method == "POST" and path.endswith("/entries"):
-            service.before = _quiet
+            service.before = quiet
             bob.join(game)
 
     service.before = be_faster
@@ -364,7 +291,7 @@ def test_an_interrupted_reveal_is_sent_by_the_next_command(
         alice.position(game)
     text = _outbox(alice.folder(game))
     assert '"kind":"seed"' in text
-    service.before = _quiet
+    service.before = quiet
     assert [each["to_move"] for each in alice.client.waiting()] == ["alice"]
     assert text in entries(service, game, "seed")
     play_on((alice, bob), game, 2)
@@ -391,16 +318,12 @@ def test_a_service_that_is_gone_once_it_has_taken_a_move(
             made = player.move(game, notation)
         except NetworkError:
             broken += 1
-            service.before = _quiet
+            service.before = quiet
             made = player.move(game, notation)
-        service.before = _quiet
+        service.before = quiet
         assert len(entries(service, game, "move")) == taken + 1
         assert service.games[game].lines[made.seq].entry.text == entries(service, game, "move")[-1]
     assert broken
-
-
-def _quiet(_method: str, _path: str) -> None:
-    return
 
 
 def _outbox(folder: Path) -> str:

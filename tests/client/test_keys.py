@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from hkoji_server import admin
 
 from hkoji.audit.log_audit import audit
-from hkoji.client import Home, identity, key_changes
+from hkoji.client import Home, key_changes
 from hkoji.client.answers import PlayerAnswer
 from hkoji.client.identity import load
-from hkoji.client.kept import files
 from hkoji.client.kept import game as vault
 from hkoji.client.kept.home import Pins
 from hkoji.client.known_keys import KnownKeys
@@ -36,17 +34,12 @@ from hkoji.log.public_key import PublicKey
 from hkoji.plans.grammar import parse_plan
 from hkoji.plans.standing import ArmedPlan
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.breaking_off import breaks
 from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived, hall
 from tests.support.service_in_process import inside
 from tests.support.table import new_game
 
-WRITE, APPEND = files.write_file, files.append_lines
-T = TypeVar("T")
 RULES = Hanamikoji("host", 1, "charm")
-
-
-class KilledError(Exception):
-    """The process ends here."""
 
 
 __all__ = ["hall"]
@@ -98,57 +91,6 @@ def kinds(hall: Hall, game: str) -> list[str]:
 
 def registered(hall: Hall, name: str) -> Any:  # Any: JSON
     return hall.service.ask("GET", f"/v1/players/{name}").json
-
-
-def _unchanged(real: Callable[..., T]) -> Callable[..., T]:
-    return real
-
-
-def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
-    """Every way in which `act` can break off, each on a new result of `prepare`.
-
-    The process ends after a request has arrived, or before a file is written; or the network fails before a request
-    arrives.
-    """
-    for when, error in (
-        ("before", lambda: NetworkError(URL, "it broke")),
-        ("after", KilledError),
-        ("write", KilledError),
-    ):
-        at = 0
-        while True:
-            at += 1
-            prepare()
-            left = [at]
-
-            def step(*_: object, left: list[int] = left, error: Callable[[], Exception] = error) -> None:
-                left[0] -= 1
-                if left[0] == 0:
-                    raise error()
-
-            def before(real: Callable[..., T], step: Callable[..., None] = step) -> Callable[..., T]:
-                def write(path: Path, data: bytes, **options: bool) -> T:
-                    step()
-                    return real(path, data, **options)
-
-                return write
-
-            if when != "write":
-                setattr(hall, when, step)
-                before = _unchanged  # type: ignore[assignment] # nothing is done before a write
-            with (
-                patch.object(files, "write_file", before(WRITE)),
-                patch.object(vault, "append_lines", before(APPEND)),
-                patch.object(identity, "write_file", before(WRITE)),
-            ):
-                try:
-                    act()
-                except (KilledError, NetworkError):
-                    assert left[0] <= 0
-            hall.before = hall.after = lambda _method, _path: None
-            if left[0] > 0:
-                break
-            yield
 
 
 def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice: HallPlayer, bob: HallPlayer) -> None:
