@@ -10,17 +10,10 @@ import pytest
 from hkoji_server.service.time.service_time import ClockAndEntropy
 
 from hkoji.client import Client
-from hkoji.client.service import utc_now
 from hkoji.local.local_games import LocalGames
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import chance
-from tests.support.memory_service import AT
 from tests.support.service import Player
-
-
-@pytest.fixture(scope="module")
-def shared() -> str:
-    return secrets.token_hex()
 
 
 def drawn(name: str) -> tuple[object, ...]:
@@ -30,19 +23,10 @@ def drawn(name: str) -> tuple[object, ...]:
     return found
 
 
-def test_the_same_name_draws_the_same_and_another_another() -> None:
-    assert drawn("a test") == drawn("a test")
-    assert not set(drawn("a test")) & set(drawn("another"))
-
-
 def test_the_product_draws_from_the_tests_source() -> None:
     for kind in (Client, LocalGames):
         assert signature(kind).parameters["entropy"].default is chance.token_bytes
     assert ClockAndEntropy().entropy is chance.token_bytes
-
-
-def test_players_clocks_stand_still() -> None:
-    assert utc_now() == AT
 
 
 def test_a_game_at_home_is_dealt_the_same_again(tmp_path: Path) -> None:
@@ -55,13 +39,6 @@ def test_a_game_at_home_is_dealt_the_same_again(tmp_path: Path) -> None:
         seen.append((seats, local_games.player.identity.key, Player(None, "bob").key.public, log))  # type: ignore[arg-type] # asks nothing
         chance.go_on(before)
     assert seen[0] == seen[1]
-
-
-@pytest.mark.parametrize("_", range(2))
-def test_sharing_takes_nothing_from_the_test(shared: str, _: int, request: pytest.FixtureRequest) -> None:
-    own = secrets.token_hex()
-    chance.begin(request.node.nodeid)
-    assert (secrets.token_hex(), secrets.token_hex() == shared) == (own, False)
 
 
 def test_another_seed_for_all_tests_is_another_course(monkeypatch: pytest.MonkeyPatch) -> None:
