@@ -15,39 +15,8 @@ import pytest
 from hkoji.bots import registry
 from hkoji.bots.protocol import Seen
 from hkoji.cli.output import Exit
-from tests.support.docs import shaped
 from tests.support.shell import run
 
-SIDE = {
-    "bot": str,
-    "by_deals": (list, type(None)),
-    "by_games": list,
-    "moves": int,
-    "ms_median": float,
-    "ms_p95": float,
-    "name": str,
-    "score": float,
-    "sweeps": int,
-    "wins": int,
-}
-MATCH = {
-    "bots": list,
-    "complete": bool,
-    "deals": int,
-    "export": (str, type(None)),
-    "games": int,
-    "games_per_second": float,
-    "jobs": int,
-    "moves": int,
-    "moves_per_second": float,
-    "v": int,
-    "options": dict,
-    "ruleset": str,
-    "seconds": float,
-    "seed": str,
-    "shared": int,
-    "starter_score": float,
-}
 TIMED = ("seconds", "games_per_second", "moves_per_second", "jobs")
 
 
@@ -64,9 +33,7 @@ def test_json(ruleset: str) -> None:
     done = run("arena", "random", "random", "--games", "8", "--seed", "s", "--ruleset", ruleset, "--json")
     assert (done.code, done.err) == (0, "")
     found = done.json
-    shaped(found, MATCH)
     for side in found["bots"]:
-        shaped(side, SIDE)
         assert 0 <= side["by_games"][0] <= side["score"] <= side["by_games"][1] <= 1
         assert 0 <= side["by_deals"][0] <= side["score"] <= side["by_deals"][1] <= 1
         assert 0 < side["ms_median"] <= side["ms_p95"]
@@ -239,7 +206,6 @@ def test_an_interrupt_leaves_the_figures_of_what_was_played(jobs: str, tmp_path:
     assert process.returncode == Exit.INTERRUPTED
     assert said.splitlines() == ["Interrupted: the figures cover what was played until then."]
     found = json.loads(printed)
-    shaped(found, MATCH)
     assert found["complete"] is False
     assert found["games"] >= 6
     facts = json.loads((folder / "arena.json").read_text())

@@ -171,10 +171,3 @@ def read_json_page(text: str) -> JsonPage:
         for row in _ROW.finditer(part):
             shape.fields[row[1]] = (row[3], row[2] == "?")
     return JsonPage({anchor: each for anchor, each in shapes.items() if each.fields or each.one_of or each.takes})
-
-
-def shaped(value: dict[str, object], shape: dict[str, object]) -> None:
-    """Asserts that an object has these fields of these types, and no others."""
-    assert set(value) == set(shape)
-    for name, kind in shape.items():
-        assert isinstance(value[name], kind), name  # type: ignore[arg-type] # a type or types
