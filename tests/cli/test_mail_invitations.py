@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -169,33 +168,6 @@ def test_the_certificate_of_another_name_opens_nothing(homes: Homes) -> None:
         done = homes("alice", *NEW)
     assert done.code == Exit.AUDIT
     assert opened(homes) == []
-
-
-def test_a_known_name_that_turns_up_held_opens_nothing(homes: Homes) -> None:
-    """Alice has played with carol, who has a key of her own. Now the service says that it holds hers."""
-    game = homes.new("alice", "--invite", "carol")
-    assert homes("carol", "join", game[:8]).code == 0
-    assert homes("alice", "show", game[:8]).code == 0
-    server = {"HKOJI_HOME": str(homes.folder / "alice")}
-    real = ClientService.player
-    store = SqliteStore(homes.service.data / "hkoji.sqlite3")
-    identity = loops.run(store.identity())
-    store.close()
-    assert identity is not None
-    signer, held = PrivateKey.from_openssh(identity[0].encode()), PrivateKey.from_seed(b"\x07" * 32).public
-
-    def lying(self: ClientService, name: str) -> Any:
-        found = real(self, name)
-        made = certify(
-            signer, address="00" * 32, at="2026-11-22T07:00:00Z", key=held, name=name, origin=str(self.pins.origin)
-        )
-        return found._replace(key=held, held=made)
-
-    with patch.dict(os.environ, server), patch.object(ClientService, "player", lying):
-        done = homes("alice", "new", "--invite", "carol")
-    assert done.code == Exit.AUDIT
-    assert "carol is known here by another key" in done.err
-    assert opened(homes) == [game]
 
 
 def test_a_command_that_broke_off_is_continued_with_the_same_key(homes: Homes) -> None:

@@ -95,7 +95,6 @@ def test_nothing_is_stored_without_a_yes(bob: Shell, game: str) -> None:
     [
         (("-", "--yes"), "3* : -G\n3* -G", 5, "line 2, column 6"),
         (("-", "--yes"), b"3* : -\xff", 5, "line 1, column 7"),
-        (("-", "--yes"), "3H* : -G", 5, "line 1, column 1"),
         (("-", "--yes", "--drop"), ANY, 2, "at most one"),
         (("--try", "1X", "--drop"), "", 2, "at most one"),
         ((), "", 2, "has no plan"),
