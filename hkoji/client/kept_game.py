@@ -187,9 +187,10 @@ class TimeKeeper:
             else:
                 gifts.append(gift)
         outages = outages_between(said.outages, course.setup.way(reading.seat), reading.since)
+        if not gifts and not outages:
+            return found
         credits = credited_seconds(clock.control, largest_gift(gifts), outages)
-        if credits:
-            reading = read_clock(course, time_of_record(known.lines[-1]), credits)
+        reading = read_clock(course, time_of_record(known.lines[-1]), credits)
         return found._replace(reading=reading, gifts=tuple(gifts), outages=outages)
 
     # --- what can be said out of turn -------------------------------------------------------------------------------

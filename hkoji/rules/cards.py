@@ -141,10 +141,6 @@ class Pack:
         """The same number of cards, all unknown."""
         return self.count(cards) * self.unknown
 
-    def contains(self, cards: Cards, part: Cards) -> bool:
-        """Whether `part` can be taken from `cards` card by card (an `X` is taken only from an `X`)."""
-        return all(a >= b for a, b in zip(self.counts(cards), self.counts(part), strict=True))
-
     def take(self, cards: Cards, part: Cards) -> Cards | None:
         """`cards` without `part`, where a known card may turn out to have been one of the unknown ones.
 
