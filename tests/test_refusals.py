@@ -17,11 +17,12 @@ from hkoji.game.agreement import (
 from hkoji.game.clock import read_outage
 from hkoji.game.commitments import parse_openings
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.held_keys import read_gateway, read_mail
+from hkoji.game.held_keys import read_gateway
 from hkoji.game.submission import parse_submission, read_submission
 from hkoji.log import game_statements, sshsig, statement
 from hkoji.log.canonical import decode, decode_base64, encode, encode_base64
 from hkoji.log.line import parse_entry, parse_line, parse_log, parse_receipt, read_line, read_signed
+from hkoji.log.mail_claim import read_mail
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.plans.grammar import format_plan, parse_plan

@@ -25,10 +25,10 @@ from hkoji.game import entry_kinds
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import EntryBody, Open
 from hkoji.game.entry_kinds.key_changes import Delegate, KeyChange, Rekey, Revoke, changed_name
-from hkoji.game.held_keys import MailClaim, MailGrade, SeatGrade
+from hkoji.game.held_keys import SeatGrade
 from hkoji.game.setup import LinkInvite, verify_replaced_key
 from hkoji.log.line import SERVER_NAME, Entry, Line
-from hkoji.log.mail_claim import MAIL
+from hkoji.log.mail_claim import MAIL, MailClaim, MailGrade
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import plural, tell
 

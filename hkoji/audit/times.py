@@ -36,8 +36,9 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
 from hkoji.game.clock import Effect, GameClock, Pace, Way, came_by
 from hkoji.game.entry_kinds import EntryBody
-from hkoji.game.held_keys import MailGrade, verify_gateway, verify_mail
+from hkoji.game.held_keys import verify_gateway, verify_mail
 from hkoji.log.line import SERVER_NAME, Line
+from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import PublicKey
 from hkoji.rules.events import Seat
 

@@ -30,7 +30,8 @@ from hkoji.errors import (
 from hkoji.game.agreement import Agreement
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Delegate, Invite
-from hkoji.game.held_keys import Gateway, MailGrade, read_gateway, require_strong_gateway, verify_gateway
+from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway, verify_gateway
+from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.mail.addresses import is_mailbox
 from hkoji.mail.tokens import address_hash

@@ -14,11 +14,12 @@ from hkoji.errors import ForbiddenError, GameOverError, IllegalError, NotYourTur
 from hkoji.game.agreement import TimeControl
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Opening, verify_openings
-from hkoji.game.held_keys import Gateway, MailClaim, verify_mail
+from hkoji.game.held_keys import Gateway, verify_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Setup
 from hkoji.log.canonical import JsonValue
 from hkoji.log.line import SERVER_NAME, Entry, verify_link
+from hkoji.log.mail_claim import MailClaim
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Close, Deal, Draw, Event, Outcome, Seat

@@ -25,7 +25,7 @@ from hkoji.log.canonical import (
     read_hex,
     read_signature,
 )
-from hkoji.log.mail_claim import MAIL, NO_MAIL, MailClaim, MailGrade, read_mail
+from hkoji.log.mail_claim import MAIL, MailClaim, MailGrade, read_mail
 from hkoji.log.public_key import PublicKey, read_key_form
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import Seat
@@ -33,31 +33,6 @@ from hkoji.rules.events import Seat
 if TYPE_CHECKING:
     from hkoji.log.private_key import Signer
 
-
-__all__ = [
-    "GATEWAY",
-    "MAIL",
-    "NO_MAIL",
-    "Gateway",
-    "HeldKey",
-    "MailClaim",
-    "MailGrade",
-    "SeatGrade",
-    "certify",
-    "gateway_message",
-    "grade_of_seat",
-    "mail_json",
-    "read_certified",
-    "read_gateway",
-    "read_least_grade",
-    "read_mail",
-    "require_strong_gateway",
-    "strong_gateway",
-    "verify_gateway",
-    "verify_mail",
-    "verify_statement_mail",
-    "weaker",
-]
 
 GATEWAY: Final = "gateway"
 """The key of the certificate in bodies."""

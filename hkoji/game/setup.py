@@ -8,7 +8,8 @@ from hkoji.errors import ForbiddenError, IllegalError
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.clock import Way
 from hkoji.game.commitments import Dealer, Terms
-from hkoji.game.held_keys import Gateway, HeldKey, MailClaim, MailGrade, SeatGrade, grade_of_seat, weaker
+from hkoji.game.held_keys import Gateway, HeldKey, SeatGrade, grade_of_seat, weaker
+from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat

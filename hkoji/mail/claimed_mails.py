@@ -12,9 +12,9 @@ from hkoji.audit.times import last_worded, stated_time
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import EntryBody, parse_body
-from hkoji.game.held_keys import Gateway, MailClaim
+from hkoji.game.held_keys import Gateway
 from hkoji.log.line import Line
-from hkoji.log.mail_claim import MailGrade
+from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.mail.commands import OrderKind
 from hkoji.mail.tokens import TokenPlace, place_of
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement, parse_time_control
 from hkoji.game.course import Stage
-from hkoji.game.held_keys import MailGrade
 from hkoji.game.replay import replay
+from hkoji.log.mail_claim import MailGrade
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.transcript import format_rounds

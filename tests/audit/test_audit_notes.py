@@ -15,8 +15,9 @@ from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import LOG_STEPS, AuditStep, audit
 from hkoji.cli.audit.report import audit_json, audit_text
 from hkoji.game.agreement import Agreement
-from hkoji.game.held_keys import MailGrade, SeatGrade
+from hkoji.game.held_keys import SeatGrade
 from hkoji.log.line import format_log, parse_log
+from hkoji.log.mail_claim import MailGrade
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.forgery import changed_body, entry_number, rewrite

@@ -14,9 +14,9 @@ from hkoji.audit.log_audit import Audit, AuditStep, audit
 from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import Outage, Way, came_by
 from hkoji.game.entry_kinds import Annul, Credit, EntryBody, Lapse, Resign, Timeout
-from hkoji.game.held_keys import MailGrade
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
+from hkoji.log.mail_claim import MailGrade
 from tests.support.forgery import changed_body, pins, rewrite
 from tests.support.shell_audit import by_script
 from tests.support.table import AT, Table

@@ -26,9 +26,9 @@ from hkoji.client.service import Service
 from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.game.entry_kinds.key_changes import Delegate
-from hkoji.game.held_keys import MailGrade
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
+from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
 from hkoji.plans.grammar import parse_plan

@@ -10,18 +10,9 @@ from hypothesis import strategies as st
 
 from hkoji.errors import HkojiError, MalformedError, SignatureError, WeakKeyError
 from hkoji.game.entry_kinds import KINDS, parse_body
-from hkoji.game.held_keys import (
-    Gateway,
-    MailClaim,
-    MailGrade,
-    SeatGrade,
-    certify,
-    grade_of_seat,
-    read_gateway,
-    verify_gateway,
-    weaker,
-)
+from hkoji.game.held_keys import Gateway, SeatGrade, certify, grade_of_seat, read_gateway, verify_gateway, weaker
 from hkoji.log.game_statements import make_annul, make_gift, parse_annul, parse_gift
+from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey
 from tests.game.test_bodies import AT, GATEWAY, GIFT, GOOD, HEX, wrong
 

@@ -14,8 +14,9 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.game.clock import parse_time
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.held_keys import MailGrade, SeatGrade
+from hkoji.game.held_keys import SeatGrade
 from hkoji.log.line import format_log
+from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.claimed_mails import claimed_mails
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
 from hkoji.mail.mails_audit import MailsAudit, OrderedEntries

@@ -25,12 +25,12 @@ from hkoji.client.transport import HttpAnswer
 from hkoji.errors import ForbiddenError, IllegalError, StorageError
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Delegate, Invite, Move, Resign
-from hkoji.game.held_keys import Gateway, MailGrade, certify
+from hkoji.game.held_keys import Gateway, certify
 from hkoji.game.position import action_of
 from hkoji.game.submission import Submission, draft_entry, draft_move
 from hkoji.log import sshsig
 from hkoji.log.line import format_log
-from hkoji.log.mail_claim import MailClaim
+from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.tokens import address_hash
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

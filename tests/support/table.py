@@ -21,13 +21,14 @@ from hkoji.game.commitments import DuplicateTerms, Opening, entropy_commit
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.entry_kinds.key_changes import Delegate, Rekey, Revoke, Revoked
-from hkoji.game.held_keys import NO_MAIL, Gateway, MailClaim, MailGrade, certify
+from hkoji.game.held_keys import Gateway, certify
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import Line, format_log, make_entry, sign_entry
 from hkoji.log.link_key import link_key
+from hkoji.log.mail_claim import NO_MAIL, MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_revocation, proof_message

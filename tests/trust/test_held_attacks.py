@@ -18,11 +18,12 @@ from hkoji.client.log_checks import verify_lines
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds.key_changes import Delegate
-from hkoji.game.held_keys import Gateway, MailClaim, MailGrade, certify
+from hkoji.game.held_keys import Gateway, certify
 from hkoji.game.replay import replay, require_whole
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import parse_log
+from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import shell_audit

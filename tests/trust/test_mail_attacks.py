@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.game.held_keys import MailGrade
+from hkoji.log.mail_claim import MailGrade
 from tests.support.mail.framed_mails import accused_by, framed
 from tests.support.mail.proved_table import MailAtHand, ProvedTable, proved_game
 

@@ -19,8 +19,8 @@ from hkoji.errors import AuditError, LaterVersionError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import TimeControl, format_duration, format_time_control
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.held_keys import MailGrade
 from hkoji.log.line import format_log
+from hkoji.log.mail_claim import MailGrade
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 

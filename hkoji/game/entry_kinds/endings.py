@@ -9,10 +9,10 @@ from hkoji.game import commitments
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
-from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.canonical import JsonValue, exactly, read_hex
 from hkoji.log.line import Entry, read_fields
+from hkoji.log.mail_claim import MAIL, MailClaim, read_mail
 from hkoji.messages.text import tell
 from hkoji.rules.events import Outcome
 from hkoji.rules.registry import reasons

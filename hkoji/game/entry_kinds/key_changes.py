@@ -9,20 +9,13 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from hkoji.errors import IllegalError, MalformedError
 from hkoji.game.course import Applied, Author, Course, EntryBody
-from hkoji.game.held_keys import (
-    GATEWAY,
-    Gateway,
-    HeldKey,
-    MailGrade,
-    read_gateway,
-    read_least_grade,
-    require_strong_gateway,
-)
+from hkoji.game.held_keys import GATEWAY, Gateway, HeldKey, read_gateway, read_least_grade, require_strong_gateway
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64, exactly, is_name, is_origin, is_time, read_signature
 from hkoji.log.line import Entry, read_fields
+from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import PublicKey, read_key_form, require_strong
 from hkoji.log.statement import Proof, make_revocation, proof_message
 from hkoji.messages.text import tell

@@ -8,10 +8,10 @@ from hkoji.errors import IllegalActionError, MalformedError
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage
-from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.canonical import JsonValue, read_hex
 from hkoji.log.line import Entry, read_fields
+from hkoji.log.mail_claim import MAIL, MailClaim, read_mail
 from hkoji.messages.text import plural, tell
 from hkoji.rules.events import Event, Reveal
 from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden

@@ -20,23 +20,14 @@ from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Dealer, Terms, parse_terms, verify_entropy
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
-from hkoji.game.held_keys import (
-    GATEWAY,
-    MAIL,
-    Gateway,
-    HeldKey,
-    MailClaim,
-    mail_json,
-    read_certified,
-    read_mail,
-    strong_gateway,
-)
+from hkoji.game.held_keys import GATEWAY, Gateway, HeldKey, mail_json, read_certified, strong_gateway
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64, exactly, is_name, read_hex, read_signature
 from hkoji.log.line import SERVER_NAME, Entry, read_fields, verify_start
 from hkoji.log.link_key import LinkStatement, make_link_statement
+from hkoji.log.mail_claim import MAIL, MailClaim, read_mail
 from hkoji.log.public_key import PublicKey, read_key, read_key_form, require_strong
 from hkoji.messages.text import tell
 from hkoji.rules.events import Chance

@@ -14,11 +14,11 @@ from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.agreement import TimeControl
 from hkoji.game.clock import Effect, Outage, counted, outages_between, read_outage
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
-from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, exactly, read_hex
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.log.line import Entry, read_fields
+from hkoji.log.mail_claim import MAIL, MailClaim, read_mail
 from hkoji.messages.text import tell
 from hkoji.rules.events import Outcome, Seat
 

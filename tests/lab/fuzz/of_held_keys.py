@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from hkoji.errors import HkojiError, WeakKeyError
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.held_keys import certify, read_gateway, read_mail, verify_gateway
+from hkoji.game.held_keys import certify, read_gateway, verify_gateway
 from hkoji.log.canonical import decode, encode
 from hkoji.log.game_statements import parse_annul, parse_gift
+from hkoji.log.mail_claim import read_mail
 from hkoji.log.private_key import PrivateKey
 from tests.lab.fuzz.target import Target, chosen, refusals, split_off, text
 

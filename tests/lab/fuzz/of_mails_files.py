@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from hkoji.game.held_keys import MailGrade
+from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.mails_audit import index_mails
 from hkoji.mail.mails_file import ProvedMailbox, format_mails, parse_mails
 from tests.lab.fuzz.target import Target, refusals

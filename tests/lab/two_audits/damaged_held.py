@@ -14,9 +14,9 @@ from typing import Any
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Way
-from hkoji.game.held_keys import MailGrade
 from hkoji.log import sshsig
 from hkoji.log.link_key import link_key
+from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

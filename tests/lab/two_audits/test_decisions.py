@@ -17,7 +17,7 @@ from hkoji.cli.audit.report import ClockAccount
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.entry_kinds.key_changes import Delegate
-from hkoji.game.held_keys import MailGrade
+from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, Self
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
-from hkoji.game.held_keys import Gateway, MailClaim, MailGrade
+from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import JsonValue
+from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.public_key import PublicKey
 from hkoji.mail.dkim_rules import judge_dkim, key_names
 from hkoji.mail.dns_answers import encode_answers

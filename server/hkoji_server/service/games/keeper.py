@@ -30,8 +30,8 @@ from hkoji.game.commitments import entropy_commit
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.entry_kinds.time import LapseReason
-from hkoji.game.held_keys import NO_MAIL
 from hkoji.game.submission import draft_entry
+from hkoji.log.mail_claim import NO_MAIL
 from hkoji.log.private_key import PrivateKey, Signer
 from hkoji.rules.events import Seat
 from hkoji_server.log import log

@@ -14,13 +14,13 @@ from typing import Final
 from hkoji.errors import ConflictError, IllegalError, StorageError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import SALT_BYTES, entropy_commit
-from hkoji.game.held_keys import Gateway, MailClaim
+from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import EntryDraft, draft_entry, draft_move, read_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift, parse_annul, parse_gift
 from hkoji.log.line import Entry
-from hkoji.log.mail_claim import MailGrade
+from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.claimed_mails import claimed_mails
 from hkoji.mail.commands import OrderKind
