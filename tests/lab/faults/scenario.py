@@ -35,6 +35,7 @@ from hkoji.wire import Problem
 from tests.lab.faults.fault import CLOCKS_SET, BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite
 from tests.support.ledger import Dump, Fact, Ledger, half_done, lines_told, lost, openings_told
+from tests.support.lent_routers import BorrowedRouters
 from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import drawn, http_scope
 
@@ -95,6 +96,7 @@ class Scenario:
             for number, name in enumerate(("alice", "bob"), 1)
         )
         self._runner = asyncio.Runner()
+        self._routers = BorrowedRouters()
         self._app: Any = None  # Any: ASGI
         self._lifespan: Any = None
 
@@ -132,7 +134,8 @@ class Scenario:
             lifespan = app.router.lifespan_context(app)
             self._beaten = asyncio.Event()
             try:
-                self._runner.run(lifespan.__aenter__())
+                with self._routers.starting():
+                    self._runner.run(lifespan.__aenter__())
             except StorageError:
                 self._failed()
             except Exception as error:
@@ -165,6 +168,7 @@ class Scenario:
         except Exception as error:
             self._failed()
             self.complaints.append(f"the stop fails with {type(error).__name__}: {error}")
+        self._routers.give_back()
 
     def ask(
         self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
