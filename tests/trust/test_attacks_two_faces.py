@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.forked import run_forked
 from tests.support.service import serving
-from tests.trust.forwarding import front
+from tests.trust.relay import front
 
 
 class Shell:

@@ -32,7 +32,7 @@ from typing import Any, Final
 
 import yaml  # type: ignore[import-untyped]
 
-from tests.lab.hosting import guide_page
+from tests.lab.hosting import followed_guide
 from tests.lab.hosting.follow_provider import OF_MAIL, OpenProvider
 from tests.lab.hosting.followed_guide import DOMAIN, FollowedGuide, GuideError
 from tests.lab.mail import dovecot
@@ -84,7 +84,7 @@ class ContainerTrial:
 
     def follow(self) -> None:
         """Goes through the page."""
-        guide, part = self._guide, guide_page.section("A container")
+        guide, part = self._guide, followed_guide.section("A container")
         *begin, doctor = re.findall(r"^#   (.+)$", (_EXAMPLES / "compose.yaml").read_text(), re.M)
         for command in begin:
             guide.run(command.replace("the password of the mailbox", dovecot.PASSWORD))
@@ -96,12 +96,12 @@ class ContainerTrial:
         self._stop()
         operators, rest = part.split("To upgrade:", 1)
         upgrade, restore = rest.split("To [restore]", 1)
-        _, *inside = guide_page.commands(operators)
+        _, *inside = followed_guide.commands(operators)
         said = "".join(map(guide.run, inside))
         guide.see("the copy is complete", "The copy is complete" in said, said)
         (copy,) = Path("/var/backups/hkoji").glob("*.sqlite3")
         for words in (upgrade, restore):
-            for command in guide_page.commands(words):
+            for command in followed_guide.commands(words):
                 if not command.endswith("compose build"):
                     guide.run(command.replace("COPY", copy.name))
             self._ready()
@@ -219,7 +219,7 @@ def _why_not() -> str | None:
     if missing := [name for name in _PROGRAMS if not shutil.which(name)]:
         return f"needs {', '.join(missing)}"
     if _podman("image", "exists", "localhost/hkoji").returncode:
-        return "needs the image hkoji: " + guide_page.commands(guide_page.section("A container"))[0]
+        return "needs the image hkoji: " + followed_guide.commands(followed_guide.section("A container"))[0]
     os.environ[_IMAGES] = _podman("info", "--format", "{{.Store.GraphRoot}}").stdout.strip()
     return None
 

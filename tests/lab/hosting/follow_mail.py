@@ -19,15 +19,18 @@ cannot have the namespaces or lacks a program.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from tests.lab.hosting import guide_page, units
-from tests.lab.hosting.broken_set_ups import BrokenSetUps
+from tests.lab.hosting import followed_guide, units
 from tests.lab.hosting.follow_provider import STAND_INS, OpenProvider, follow_with_provider
 from tests.lab.hosting.followed_guide import DOMAIN, MAIL_LOG, FollowedGuide, GuideError, verify_units
 from tests.lab.mail.names import text_record
@@ -35,6 +38,96 @@ from tests.lab.mail.namespaces import FOLDER, enter, run_inside
 from tests.lab.mail.real_post_office import Provider
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter, letters
+
+_SETTINGS: Final = Path("/etc/hkoji/service.toml")
+_RECIPIENTS: Final = Path("/etc/postfix/hkoji-recipients")
+_OPENDKIM: Final = Path("/etc/opendkim.conf")
+_DATABASE: Final = Path("/var/lib/hkoji/hkoji.sqlite3")
+_PASSWORD: Final = Path("/etc/hkoji/password")
+
+
+class BrokenSetUps:
+    """The set-up of a guide that has been followed. `check` is the part of the page about `hkoji doctor`."""
+
+    def __init__(self, guide: FollowedGuide, check: str) -> None:
+        self._guide = guide
+        (self._command,) = followed_guide.commands(check)
+
+    def examine(self) -> None:
+        """Looks at the good set-up, and then at the broken ones."""
+        self._guide.run(self._command)
+        good = self._checks()
+        wrong = {name: each for name, each in good.items() if each["verdict"] != "ok" and name != "backups"}
+        self._guide.see("the doctor finds nothing wrong", not wrong, wrong)
+        for broken in (self._delimiter, self._unsigned_field, self._tls, self._password, self._old_beat):
+            broken()
+        self._guide.see("afterwards nothing is wrong", self._checks().keys() == good.keys() and not self._failed())
+
+    def _checks(self) -> dict[str, Any]:  # Any: JSON
+        said = self._guide.run(f"{self._command} --json || true")
+        found = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+        return {check["name"]: check for check in found["checks"]}
+
+    def _failed(self) -> list[str]:
+        return [name for name, check in self._checks().items() if check["verdict"] == "fail"]
+
+    def _see(self, what: str, *names: str) -> None:
+        failed = self._failed()
+        self._guide.see(f"broken, {what}: the doctor finds {', '.join(names)}", failed == [*names], failed)
+
+    @contextmanager
+    def _changed(self, file: Path, change: Callable[[str], str], units: str) -> Iterator[None]:
+        """A file with a change for the duration of a block; then it is as before."""
+        before = file.read_text()
+        file.write_text(change(before))
+        try:
+            if units:
+                self._guide.run(f"sudo systemctl restart {units}")
+            yield
+        finally:
+            file.write_text(before)
+            if units:
+                self._guide.run(f"sudo systemctl restart {units}")
+
+    def _delimiter(self) -> None:
+        def without_tokens(text: str) -> str:
+            return "".join(line for line in text.splitlines(keepends=True) if "a-z2-7" not in line)
+
+        with self._changed(_RECIPIENTS, without_tokens, "postfix"):
+            self._see("addresses with tokens are refused", "delimiter")
+
+    def _unsigned_field(self) -> None:
+        def signed_otherwise(text: str) -> str:
+            lines = [line for line in text.splitlines() if not line.lower().startswith(("signheaders", "oversign"))]
+            return "\n".join([*lines, "SignHeaders From,To,Subject,Date,Message-ID,List-Unsubscribe", ""])
+
+        with self._changed(_OPENDKIM, signed_otherwise, "opendkim"):
+            self._see("the field of the button is not signed", "dkim")
+
+    def _tls(self) -> None:
+        # A name is no loopback address, so TLS is demanded. Nobody trusts the certificate, if there is one.
+        line = 'mail_smtp = "smtp://mail.hanamikoji.example"\n'
+        with self._changed(_SETTINGS, lambda text: text + line, ""):
+            self._see("the mail server has no trusted certificate", "mail tls")
+
+    def _password(self) -> None:
+        _PASSWORD.write_text("secret\n")
+        _PASSWORD.chmod(0o644)
+        line = f'mail_imap_password_file = "{_PASSWORD}"\n'
+        with self._changed(_SETTINGS, lambda text: text + line, ""):
+            self._see("everybody can read a password", "passwords")
+        _PASSWORD.unlink()
+
+    def _old_beat(self) -> None:
+        self._guide.run("sudo systemctl stop hkoji-mail")
+        with closing(sqlite3.connect(_DATABASE)) as database, database:
+            (noted,) = database.execute("SELECT at FROM beat WHERE way = 'mail'").fetchone()
+            database.execute("UPDATE beat SET at = '2026-01-01T00:00:00Z' WHERE way = 'mail'")
+        self._see("the mail process does not run", "mail process")
+        with closing(sqlite3.connect(_DATABASE)) as database, database:
+            database.execute("UPDATE beat SET at = ? WHERE way = 'mail'", (noted,))
+        self._guide.run("sudo systemctl start hkoji-mail")
+
 
 _RESOLVER: Final = """\
 server:
@@ -47,7 +140,7 @@ forward-zone:
 
 def follow(guide: FollowedGuide, provider: Provider) -> None:
     """Goes through the page."""
-    nothing, mail = guide_page.section("From nothing"), guide_page.section("Mail")
+    nothing, mail = followed_guide.section("From nothing"), followed_guide.section("Mail")
     service = nothing[nothing.index("2. **A user**") : nothing.index("4. **TLS**")]
     guide.run_all(service)
     servers, rest = mail.split("2. **Records", 1)
@@ -55,9 +148,9 @@ def follow(guide: FollowedGuide, provider: Provider) -> None:
     process, rest = rest.split("4. **A trial", 1)
     trial, rest = rest.split("5. **A check", 1)
     check, later = rest.split("\nThe journal of", 1)
-    for command in guide_page.commands(servers):
+    for command in followed_guide.commands(servers):
         if " apt-get " in command:
-            missing = [name for name in guide_page.packages(command) if not _is_installed(name)]
+            missing = [name for name in followed_guide.packages(command) if not _is_installed(name)]
             guide.see(f"Debian's packages of the page are installed: {command}", not missing, missing)
     guide.run_all(servers)
     _publish(provider, records)
@@ -81,7 +174,7 @@ def _publish(provider: Provider, records: str) -> None:
     with Path("/etc/opendkim.conf").open("a") as file:
         file.write("ResolverConfiguration /etc/unbound.conf\n")
     made = "".join(re.findall(r'"([^"]*)"', Path("/etc/dkimkeys/hkoji.txt").read_text()))
-    for name, kind, value in guide_page.rows(records):
+    for name, kind, value in followed_guide.rows(records):
         if value.startswith("v=DKIM1"):
             provider.names.add(name, kind, text_record(made))
         elif kind == "TXT":
@@ -126,7 +219,7 @@ def _signed(guide: FollowedGuide, letter: Letter) -> None:
 
 def _pipe(guide: FollowedGuide, provider: Provider, later: str) -> None:
     """Puts the page's line into master.cf, and the pipe in the place of LMTP."""
-    entry = next(block for block in guide_page.blocks(later) if block.startswith("hkoji unix"))
+    entry = next(block for block in followed_guide.blocks(later) if block.startswith("hkoji unix"))
     with Path("/etc/postfix/master.cf").open("a") as file:
         file.write(f"{entry}\n")
     lines = re.findall(r"`((?:relay_transport|hkoji_destination_recipient_limit) = \w+)`", later)
@@ -150,11 +243,11 @@ def _pipe(guide: FollowedGuide, provider: Provider, later: str) -> None:
 def _restore(guide: FollowedGuide, provider: Provider) -> None:
     """Upgrades and restores as the page says. A letter from before the copy can be answered afterwards."""
     you = MailboxPlayer(provider.open("you"))
-    upgrade, restore = guide_page.section("Upgrade"), guide_page.section("Restore")
-    guide.run(guide_page.commands(upgrade)[0])
-    guide.run(next(command for command in guide_page.inline(upgrade) if "restart" in command))
+    upgrade, restore = followed_guide.section("Upgrade"), followed_guide.section("Restore")
+    guide.run(followed_guide.commands(upgrade)[0])
+    guide.run(next(command for command in followed_guide.inline(upgrade) if "restart" in command))
     (copy,) = Path("/var/backups/hkoji").glob("*.sqlite3")
-    for command in guide_page.inline(restore):
+    for command in followed_guide.inline(restore):
         guide.run(command.replace("COPY", str(copy)))
         if " stop " in command:
             Path("/var/lib/hkoji").rename("/var/lib/hkoji-before")

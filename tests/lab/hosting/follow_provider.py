@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tests.lab.hosting import guide_page, units
+from tests.lab.hosting import followed_guide, units
 from tests.lab.hosting.followed_guide import FollowedGuide
 from tests.lab.mail import dovecot
 from tests.lab.mail.real_post_office import PLAYERS, Provider
@@ -92,17 +92,17 @@ class OpenProvider(Provider):
 
 def follow_with_provider(guide: FollowedGuide, provider: OpenProvider) -> None:
     """Goes through the page."""
-    nothing, part = guide_page.section("From nothing"), guide_page.section("Mail through a provider")
+    nothing, part = followed_guide.section("From nothing"), followed_guide.section("Mail through a provider")
     provider.open("club")
     guide.run_all(nothing[nothing.index("2. **A user**") : nothing.index("4. **TLS**")])
     before, trial = part.split("5. **A trial", 1)
     set_up, check = before.split("4. **A check", 1)
     guide.run_all(set_up)
-    (command,) = guide_page.commands(check)
+    (command,) = followed_guide.commands(check)
     said = guide.run(command)
     guide.see_ok(said, *OF_MAIL)
     you = MailboxPlayer(provider.open("you"))
-    invite, *later = guide_page.commands(trial)
+    invite, *later = followed_guide.commands(trial)
     guide.run(invite)
     if not guide.until(lambda: letters(you.mailbox)):
         guide.see("a letter comes", False, units.journal("hkoji-mail"))

@@ -16,7 +16,7 @@ from hkoji_server.mail_settings import MailDelimiter, SmtpTls, read_imap, read_s
 from hkoji_server.settings import PREFIX, Settings, load
 
 from hkoji.mail.fields import LONGEST_MAIL
-from tests.lab.hosting import guide_page
+from tests.lab.hosting import followed_guide
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "hosting"
@@ -152,20 +152,20 @@ def test_postfix_gives_the_mail_of_the_domain_to_the_service_and_letters_to_open
 
 
 def test_the_laboratory_reads_the_page() -> None:
-    mail = guide_page.section("Mail")
-    commands = guide_page.commands(mail)
+    mail = followed_guide.section("Mail")
+    commands = followed_guide.commands(mail)
     assert [
         each for each in re.findall(r"^ *((?:sudo|hkoji admin) .*)$", mail, re.MULTILINE) if each not in commands
     ] == []
-    assert "0 letters wait to be sent" in guide_page.printed(mail)
-    assert [row[1] for row in guide_page.rows(mail)] == ["A", "MX", "TXT", "TXT", "TXT"]
-    assert guide_page.packages(commands[0]) == ["postfix", "opendkim", "opendkim-tools"]
-    container = guide_page.section("A container")
+    assert "0 letters wait to be sent" in followed_guide.printed(mail)
+    assert [row[1] for row in followed_guide.rows(mail)] == ["A", "MX", "TXT", "TXT", "TXT"]
+    assert followed_guide.packages(commands[0]) == ["postfix", "opendkim", "opendkim-tools"]
+    container = followed_guide.section("A container")
     inside = re.findall(r"^ *(sudo .*)$", container, re.MULTILINE)
-    assert inside == guide_page.commands(container)
+    assert inside == followed_guide.commands(container)
     assert sum(each.endswith("compose build") for each in inside) == 1
     with pytest.raises(LookupError):
-        guide_page.section("No such heading")
+        followed_guide.section("No such heading")
 
 
 @pytest.mark.skipif(shutil.which("find") is None, reason="needs find")

@@ -2,7 +2,7 @@
 
 A state is one moment of a game, one viewer (host, guest, or outsiders: a stranger with a login, a spectator without)
 and one other deal that this viewer cannot distinguish from the true one. In each state the viewer asks for the view,
-for the game or its log, and for two of the many other things of `probes`, in the true world and in the other. Every
+for the game or its log, and for two of the many other things of `SOMETIMES`, in the true world and in the other. Every
 answer must be the same: status, headers, length, body (with the names of `worlds` in place of hashes), and what was
 written to the service's log. So must the answer to every move of the viewer. Time is not compared.
 
@@ -33,15 +33,57 @@ from hkoji_server.log import configure_logging
 from hkoji.errors import UnknownHandError
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Seat
+from tests.lab.leaks import looking, refused
 from tests.lab.leaks.asides import begin, take_step
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals
-from tests.lab.leaks.looking import Eye
-from tests.lab.leaks.probes import ALWAYS, SOMETIMES
+from tests.lab.leaks.looking import Eye, Probe
 from tests.lab.leaks.receiver import TABLES
 from tests.lab.leaks.refused import too_late
 from tests.lab.leaks.stories import OPENING, SEATS_OF, VIEWERS, Story, actor_of, decisions, finished_story, sample_story
 from tests.lab.leaks.telling import Person, Telling, arrive, chosen
 from tests.lab.leaks.worlds import TRUTH, Answer, Journal, Request, World, difference
+
+ALWAYS: Final[tuple[Probe, ...]] = (looking.own_view, looking.game_or_log)
+SOMETIMES: Final[tuple[Probe, ...]] = (
+    looking.log_unchanged,
+    looking.events,
+    looking.view_of_nobody,
+    looking.games,
+    looking.own_games,
+    looking.open_games,
+    looking.choices,
+    looking.past,
+    looking.player,
+    looking.service,
+    looking.clock,
+    looking.signed_head,
+    looking.outages,
+    looking.channels,
+    looking.mail,
+    looking.finished_games,
+    looking.link_page,
+    looking.talk,
+    looking.talk,
+    refused.stated,
+    refused.withdrawn,
+    refused.talked,
+    refused.declined,
+    refused.too_late,
+    looking.nowhere,
+    refused.account,
+    refused.keys,
+    refused.illegal,
+    refused.illegal,
+    refused.illegal,
+    refused.badly_opened,
+    refused.badly_opened,
+    refused.guessed,
+    refused.guessed,
+    refused.misplaced,
+    refused.malformed,
+    refused.intruding,
+)
+
 
 LEVELS: Final = ("debug", "debug", "info", "warning", "error")
 _SIGNATURE: Final = re.compile(rb"U1NIU0lH[A-Za-z0-9+/=]+")

@@ -38,9 +38,8 @@ from hkoji.log.game_statements import SignedHead, make_head
 from hkoji.rules.protocol import State
 from tests.lab.leaks import comparison, looking, refused
 from tests.lab.leaks.commands import look
-from tests.lab.leaks.comparison import Comparison, Tally, comparing
+from tests.lab.leaks.comparison import ALWAYS, SOMETIMES, Comparison, Tally, comparing
 from tests.lab.leaks.looking import Probe
-from tests.lab.leaks.probes import ALWAYS, SOMETIMES
 from tests.lab.leaks.receiver import TABLES
 from tests.lab.leaks.stories import VIEWERS, Story
 from tests.lab.leaks.worlds import TRUTH

@@ -27,8 +27,7 @@ from tests.lab.machine import (
     seen,
 )
 from tests.lab.machine.naive_game import NaiveGame
-from tests.lab.machine.planted import PLANTED
-from tests.lab.machine.planted_in_time import PLANTED_IN_TIME
+from tests.lab.machine.planted import PLANTED, PLANTED_IN_TIME
 from tests.support import naive_geishas_road, naive_hanamikoji
 
 TIMED = 16

@@ -1,4 +1,7 @@
-"""Two Postfix instances: one beside the service, with the lines of the hosting guide, one of the players' provider."""
+"""The mail servers' set-up: two Postfix instances and two OpenDKIMs.
+
+One of each is beside the service, with the lines and the file of the hosting guide; the others are the provider's.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from hkoji.log.canonical import encode_base64
+from tests.lab.mail.names import NameServer, text_record
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "hosting"
 _COMMON: Final = """\
@@ -151,3 +160,51 @@ non_smtpd_milters = $smtpd_milters
 milter_default_action = tempfail
 """
     return Postfix("players", domain, f"mx.{domain}", "127.0.0.2", "127.0.0.2", "127.0.0.3/32", lines)
+
+
+_PROVIDER: Final = """\
+Mode sv
+Domain {domain}
+Selector {selector}
+KeyFile {key}
+Canonicalization relaxed/simple
+InternalHosts 127.0.0.1,127.0.0.3
+AuthservID mx.{domain}
+AlwaysAddARHeader yes
+Socket inet:8892@127.0.0.2
+UserID opendkim
+PidFile /run/opendkim/players.pid
+"""
+
+
+def start_beside_the_service(domain: str, names: NameServer) -> None:
+    """Makes a key, publishes it, and starts the program with the guide's file."""
+    guide = (EXAMPLES / "opendkim.conf").read_text().replace("hanamikoji.example", domain)
+    _key(domain, "hkoji", Path("/etc/dkimkeys/hkoji.private"), names)
+    _start("service", guide)
+
+
+def start_of_the_players(domain: str, names: NameServer) -> None:
+    """Makes a key, publishes it, and starts the provider's program, which also verifies."""
+    key = _key(domain, "post", Path("/etc/dkimkeys/post.private"), names)
+    _start("players", _PROVIDER.format(domain=domain, selector="post", key=key))
+
+
+def _key(domain: str, selector: str, path: Path, names: NameServer) -> Path:
+    key = generate_private_key(65537, 2048)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()))
+    path.chmod(0o600)
+    subprocess.run(["chown", "opendkim", str(path)], check=True)
+    public = encode_base64(key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+    names.add(f"{selector}._domainkey.{domain}", "TXT", text_record(f"v=DKIM1; k=rsa; p={public}"))
+    return path
+
+
+def _start(name: str, settings: str) -> None:
+    Path("/run/opendkim").mkdir(exist_ok=True)
+    subprocess.run(["chown", "opendkim", "/run/opendkim"], check=True)
+    path = Path(f"/etc/opendkim-{name}.conf")
+    path.write_text(f"{settings}\nNameservers 127.0.0.1\n")
+    done = subprocess.run(["opendkim", "-x", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

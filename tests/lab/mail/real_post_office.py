@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.lab.mail import dovecot, opendkim
+from tests.lab.mail import dovecot, postfix
 from tests.lab.mail.names import NameServer
 from tests.lab.mail.postfix import beside_the_service, of_the_players
 
@@ -77,7 +77,7 @@ class Provider:
 
     def start(self, *others: Callable[[], None]) -> None:
         """Starts all servers, and others at the same time."""
-        ours = (lambda: opendkim.start_of_the_players(PLAYERS, self.names), dovecot.start, self.players.start)
+        ours = (lambda: postfix.start_of_the_players(PLAYERS, self.names), dovecot.start, self.players.start)
         with ThreadPoolExecutor() as pool:
             for each in [pool.submit(start) for start in (*ours, *others)]:
                 each.result()
@@ -106,7 +106,7 @@ class RealPostOffice(Provider):
         base.write_text(
             f"compatibility_level = 3.6\nalternate_config_directories = {self.service.folder} {self.players.folder}\n"
         )
-        self.start(lambda: opendkim.start_beside_the_service(SERVICE, self.names), self.service.start)
+        self.start(lambda: postfix.start_beside_the_service(SERVICE, self.names), self.service.start)
         self.seconds = time.monotonic() - began
         """How long the start took."""
 

@@ -1,9 +1,13 @@
-"""A sample of the laboratory of mail: the real servers, where this machine can have them."""
+"""A sample of the laboratory of mail: the real servers, where this machine can have them; stories; and frames.
+
+The frames: no mails file and no DNS record of a player makes an honest service look guilty.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -11,9 +15,15 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hkoji_server.service.mail import letter_facts
 
+from hkoji.mail.mails_file import format_mails
 from tests.lab.mail import namespaces
 from tests.lab.mail.__main__ import main
+from tests.lab.mail.frame import SCHEMES, Framed, framed_world, judge, play_to_end
+from tests.lab.mail.stories import run_stories
+from tests.support.letters import KINDS
+from tests.support.mail.proved_table import proved_game
 from tests.support.processes import alive
 
 _ROOT = Path(__file__).parents[3]
@@ -98,3 +108,34 @@ def test_a_machine_that_cannot_has_its_own_exit_code(capsys: pytest.CaptureFixtu
     with patch.object(namespaces, "why_not", lambda: "this machine allows no namespaces: denied"):
         assert namespaces.run_inside(["post"]) == namespaces.CANNOT
     assert capsys.readouterr().err == "lab: this machine allows no namespaces: denied\n"
+
+
+def test_everybody_who_owes_a_move_has_a_letter_by_which_it_can_be_made() -> None:
+    done = run_stories(2, seed=4)
+    assert done.wrong == []
+    assert done.counts["turns"] > 0
+    assert done.counts["kills"] > 0
+
+
+def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(letter_facts, "SHOW_TURN", KINDS)
+    done = run_stories(1, seed=14)
+    assert len(done.wrong) == 1
+    assert "no letter takes it" in done.wrong[0]
+
+
+@pytest.mark.parametrize("name", ["as providers do", "expires just after T", "two records"])
+def test_nobody_is_named(name: str, tmp_path: Path) -> None:
+    done = Framed()
+    with framed_world(tmp_path / "data", SCHEMES[name]) as world:
+        lines, data = play_to_end(world, 2)
+    judge(done, name, lines, data, 8, random.Random(name))
+    assert done.wrong == []
+    assert done.grades == {"word" if name == "two records" else "checked": 1}
+
+
+def test_a_named_service_would_be_detected() -> None:
+    table = proved_game(9, lie=lambda mail: mail._replace(line="resign") if mail.number == 2 else mail)
+    done = Framed()
+    judge(done, "lying", tuple(table.lines), format_mails([table.mailbox()]), 1, random.Random(1))
+    assert any("is named" in each for each in done.wrong)

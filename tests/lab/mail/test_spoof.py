@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,11 +10,30 @@ import pytest
 
 from hkoji.mail.dkim_rules import judge_dkim
 from tests.lab.mail.forged import TRICKS, Turn
-from tests.lab.mail.memory_spoof_world import MemorySpoofWorld
 from tests.lab.mail.spoof import DONE, SIGNING, Try, read_table, run_spoofs
 from tests.support.letters import TOKEN
-from tests.support.mail.assembled import assembled
-from tests.support.mail.dkim_signer import Signer
+from tests.support.mail.assembled import AssembledMail, assembled
+from tests.support.mail.dkim_signer import Signer, rsa_key
+
+
+class MemorySpoofWorld(AssembledMail):
+    """See `spoof.SpoofWorld`."""
+
+    def signed(self, sender: str, raw: bytes) -> bytes:
+        domain = sender.partition("@")[2]
+        if domain != SIGNING:
+            return raw
+        signer = Signer(domain, "post", rsa_key("post"), tags={"t": str(int(self.now()))})
+        self.publish(signer.name, [signer.record])
+        return signer.sign(raw)
+
+    def publish(self, name: str, texts: Sequence[str]) -> None:
+        self.records[name] = texts
+
+    def silence(self, name: str) -> None:
+        """Nobody who asks can tell silence from a name that is not there."""
+        self.records.pop(name, None)
+
 
 SAMPLE = {
     (True, "good"): "none own-address length dns-timeout again-unsigned replay bulk",

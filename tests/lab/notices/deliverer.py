@@ -1,4 +1,7 @@
-"""A process that delivers notices, with short pauses, and kills itself before or after it sends some of them."""
+"""A process that delivers notices, with short pauses, and kills itself before or after it sends some of them.
+
+`PLANTED` has faults to plant in it; the judgement has to find each.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,60 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from unittest.mock import patch
 
 import structlog
 from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.notice_rules import SEND
+from hkoji_server.service.notices import delivery
 from hkoji_server.service.notices import delivery as notice_delivery
 from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.store.contract import Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import open_store
 from hkoji_server.store.tables import Channel
 
-from tests.lab.notices.planted import PLANTED
 from tests.support.timed_games import NEVER_OUT
+from tests.support.timed_laboratory import PlantedFault
+
+
+def _deleted_before_sent() -> None:
+    """A notice is deleted when it is leased."""
+    lease = Store.lease_notices
+
+    async def lease_and_delete(self: Any, *given: Any, **named: Any) -> Any:  # Any: as in the original, here and below
+        found = await lease(self, *given, **named)
+        for each in found:
+            await self.delete_notice(each, sent=False)
+        return found
+
+    patch.object(Store, "lease_notices", lease_and_delete).start()
+
+
+def _stale_are_sent() -> None:
+    """Nobody looks whether what a notice tells is still so."""
+    patch.object(delivery, "judge", lambda *_: SEND).start()
+
+
+def _no_lease() -> None:
+    """A lease ends at once."""
+    lease = Store.lease_notices
+
+    async def lease_for_nothing(self: Any, kinds: Any, now: str, until: str, most: int, **named: Any) -> Any:
+        return await lease(self, kinds, now, now, most, **named)
+
+    patch.object(Store, "lease_notices", lease_for_nothing).start()
+
+
+PLANTED: Final[dict[str, PlantedFault]] = {
+    "notices are deleted before they are sent": PlantedFault(_deleted_before_sent, "kills", "was never sent"),
+    "stale notices are sent": PlantedFault(_stale_are_sent, "quick replies", "is stale"),
+    "leases end at once": PlantedFault(_no_lease, "two processes", "times, and processes were killed"),
+}
+
 
 KIND: Final = "lab"
 _SHORT: Final = {"NOTICE_PACE": 0.2, "LEASE": 3, "SEND_SECONDS": 1, "_FIRST_PAUSE": 1}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.notices.deliverer import PLANTED
 from tests.lab.notices.measure import measured, run_notices
-from tests.lab.notices.planted import PLANTED
 from tests.support.cluster import Cluster
 from tests.support.timed_laboratory import Wanted, see
 

@@ -20,6 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from hkoji_server.service.games.keeper import Keeper
 from hkoji_server.service.games.loaded_games import LoadedGames
@@ -29,18 +30,31 @@ from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import parse_time
 from hkoji.log.public_key import parse_public_key
-from tests.lab.outages.judgement import head_faults
-from tests.lab.outages.mail_faults import PLANTED
-from tests.lab.outages.players import ShownHead
+from tests.lab.outages.players import ShownHead, head_faults
 from tests.support.mail.fragile_store import FragileStore, KilledError
 from tests.support.mail.list_world import ListedMailbox, ListWorld, list_world, unread
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.reading import is_invitation, offered
 from tests.support.service import Player
 from tests.support.service_in_process import drawn
-from tests.support.timed_laboratory import Done, Wanted, main
+from tests.support.timed_laboratory import Done, PlantedFault, Wanted, main
 from tests.support.timed_logs import Stored, archive_faults, clock_faults, outage_faults, stored
 from tests.support.times import log_time
+
+
+async def no_beat_needed(_self: Any, _way: Any, before: str) -> str:  # Any: as in the original
+    """A deadline of mail is over when its time is over, whether or not mail was taken after it."""
+    return before
+
+
+def _plant() -> None:
+    patch.object(ServiceTime, "taken_until", no_beat_needed).start()
+
+
+PLANTED: Final[dict[str, PlantedFault]] = {
+    "the keeper needs no beat of mail": PlantedFault(_plant, "stopped", "while its seat could not answer"),
+}
+
 
 OUTAGE_AFTER: Final = 3600
 STRIKES: Final = ("killed while it records", "stands still", "stopped")

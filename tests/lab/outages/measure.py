@@ -28,9 +28,8 @@ from typing import Final, NamedTuple
 
 import uvloop
 
-from tests.lab.outages.judgement import judged
 from tests.lab.outages.planted import PLANTED
-from tests.lab.outages.players import Company
+from tests.lab.outages.players import Company, judged
 from tests.lab.outages.service import TimedProcess
 from tests.lab.outages.simulated_time import DatabaseTime, SimulatedTime
 from tests.lab.outages.strikes import Tormentor

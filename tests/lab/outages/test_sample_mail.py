@@ -7,8 +7,7 @@ from unittest.mock import patch
 
 from hkoji_server.service.time.service_time import ServiceTime
 
-from tests.lab.outages.mail_faults import PLANTED, no_beat_needed
-from tests.lab.outages.mail_story import struck
+from tests.lab.outages.mail_story import PLANTED, no_beat_needed, struck
 from tests.support.timed_laboratory import Wanted
 
 FAULT = "the keeper needs no beat of mail"
