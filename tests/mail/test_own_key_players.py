@@ -42,7 +42,6 @@ from tests.support.mail.reading import offered
 from tests.support.mail.signing import SigningProvider
 from tests.support.timed_players import URL, TimedPlayer, TimedWorld, timed_game, timed_player
 
-A_DAY = 86400
 ADDRESS = "alice@phone.example"
 
 

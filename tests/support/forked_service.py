@@ -82,8 +82,8 @@ class ForkedService:
         if self.alive:
             _send(self._process.pid, which)
 
-    def kill(self) -> None:
-        """Kills it, and the workers that it has started."""
+    def kill(self) -> int:
+        """Kills it, and the workers that it has started. Returns the exit code."""
         if self.alive:
             self.stand_still()  # so it starts no other worker, and keeps those that have ended
             while _state(self._process.pid) not in _STANDING:  # it may be starting one
@@ -92,7 +92,7 @@ class ForkedService:
                 _send(pid, signal.SIGKILL)
                 _wait_for_end(pid)  # until then it holds the port
             self._process.kill()
-        self._process.wait()
+        return self._process.wait()
 
     @property
     def workers(self) -> list[int]:
@@ -103,13 +103,13 @@ class ForkedService:
         except FileNotFoundError:
             return []
 
-    def stop(self) -> None:
-        """Asks it to stop, and kills it if it does not."""
+    def stop(self) -> int:
+        """Asks it to stop, and kills it if it does not. Returns the exit code."""
         self._process.terminate()
         try:
-            self._process.wait(30)
+            return self._process.wait(30)
         except subprocess.TimeoutExpired:
-            self.kill()
+            return self.kill()
 
     def ask(
         self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None

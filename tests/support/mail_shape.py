@@ -180,8 +180,3 @@ def alternative(text: str, html: str) -> bytes:
 def quote(text: str = LETTER, mark: str = "> ") -> str:
     """A text as it is quoted."""
     return "".join(f"{mark}{line}\n" for line in text.splitlines())
-
-
-def as_html(text: str = LETTER) -> str:
-    """A text in HTML."""
-    return "<br>\n".join(text.splitlines())

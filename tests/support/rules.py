@@ -218,27 +218,6 @@ def played(game: Game) -> st.SearchStrategy[Played]:
     return st.builds(random_game, st.sampled_from(game.rulesets), st.integers(0, 2**32 - 1))
 
 
-ENDS: Final = ("none", "resign", "timeout", "cancel")
-
-
-@cache
-def partly_played(game: Game) -> st.SearchStrategy[Played]:
-    """Games stopped anywhere: unfinished, ended by a player, or (often) played to the end."""
-    return _partly_played(game)
-
-
-@st.composite
-def _partly_played(draw: st.DrawFn, game: Game) -> Played:
-    whole = draw(played(game))
-    length = draw(st.one_of(st.just(len(whole.events)), st.integers(0, len(whole.events))))
-    part = whole.until(length)
-    reason = draw(st.sampled_from(ENDS))
-    if reason == "none" or part.states[-1].due is Due.OVER:
-        return part
-    winner = None if reason == "cancel" else draw(st.sampled_from(SEATS))
-    return part.then(Close(Outcome(reason, winner)))
-
-
 def decisions(play: Played) -> Iterator[State]:
     """The positions in which a player decides."""
     return (state for state in play.states if state.due in DECISION_DUE)

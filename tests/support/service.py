@@ -123,10 +123,10 @@ class Service:
         """The whole lines of its log so far; the last one may still be half written."""
         return [line for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
-    def stop(self) -> None:
-        """Asks it to stop, and waits."""
+    def stop(self) -> int:
+        """Asks it to stop, and waits. Returns the exit code."""
         self.process.terminate()
-        self.process.wait(300)
+        return self.process.wait(300)
 
     def kill(self) -> None:
         """Kills it."""

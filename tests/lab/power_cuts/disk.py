@@ -170,11 +170,6 @@ class Disk:
         return {name: content.image(rng, choice) for name, content in names.items()}
 
 
-def read_folder(folder: Path) -> dict[str, bytes]:
-    """The files that survive a power cut."""
-    return {each.name: each.read_bytes() for each in folder.iterdir() if not each.name.endswith("-shm")}
-
-
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:
     """Exactly these files."""
     folder.mkdir(exist_ok=True)

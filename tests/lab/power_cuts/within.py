@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,7 +14,7 @@ from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import load
 
 from tests.support.service import UNLIMITED, Answer
-from tests.support.service_in_process import Clock, Inside, drawn
+from tests.support.service_in_process import Clock, Inside
 
 
 class Within:
@@ -66,16 +65,3 @@ class Within:
             await send(message)
 
         await self._app(scope, receive, noted)
-
-
-@contextmanager
-def within(
-    data: Path, *, seed: str = "one", clock: Callable[[], Any] | None = None, position: Callable[[], int] = int
-) -> Iterator[Within]:  # Any: a time
-    """A service for the duration of a block, stopped cleanly at its end."""
-    service = Within(data, ClockAndEntropy(clock or Clock(), drawn(seed)), position)
-    service.start()
-    try:
-        yield service
-    finally:
-        service.stop()

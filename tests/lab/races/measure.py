@@ -33,7 +33,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import uvloop
 
@@ -45,7 +45,7 @@ from tests.lab.races.judgement import asking, judged, merged, strays
 from tests.lab.races.unfair import PLANTS, Forked
 from tests.support.cluster import cluster
 from tests.support.load import Wire, connect
-from tests.support.service import Player, start
+from tests.support.service import Player, Service, start
 
 _FILE: Final = "hkoji.sqlite3"
 _RACERS: Final = 12
@@ -74,30 +74,6 @@ class Done(NamedTuple):
     told: dict[str, Told]
     keys: dict[str, str]
     wrong: list[str]
-
-
-class Raced(Protocol):
-    """A process of the service."""
-
-    @property
-    def port(self) -> int:
-        """Its port."""
-
-    def stop(self) -> int | None:
-        """Asks it to stop, and waits. Returns the exit code."""
-
-
-class Served:
-    """A separate `hkoji serve`."""
-
-    def __init__(self, data: Path, database: str | None) -> None:
-        self._service = start(data, log_level="error", database=database, options=_PATIENT)
-        self.port = self._service.port
-
-    def stop(self) -> int | None:
-        """Asks it to stop, and waits. Returns the exit code."""
-        self._service.stop()
-        return self._service.process.returncode
 
 
 def _parties(task: Task, racer: int, rng: random.Random) -> list[Party]:
@@ -163,7 +139,7 @@ def _split(told: Mapping[str, Told], parts: int) -> list[dict[str, Told]]:
 
 
 def raced(
-    services: Sequence[Raced],
+    services: Sequence[Service | Forked],
     database: Path | str,
     submissions: int,
     seed: int = 1,
@@ -205,7 +181,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="hkoji-races-"))
     began = time.monotonic()
     data = folder / "data"
-    services: list[Raced] = []
+    services: list[Service | Forked] = []
     stack = ExitStack()
     database: Path | str = data / _FILE
     url: str | None = None
@@ -214,7 +190,10 @@ def main() -> int:
         database = url = server.url(server.create())
     try:
         for _ in range(2):
-            services.append(Forked(data, given.planted, url) if given.planted else Served(data, url))
+            if given.planted:
+                services.append(Forked(data, given.planted, url))
+            else:
+                services.append(start(data, log_level="error", database=url, options=_PATIENT))
         done = raced(services, database, given.submissions, given.seed, given.jobs, given.racers)
     finally:
         for service in services:

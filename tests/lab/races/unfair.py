@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.app import serve
 from hkoji_server.routes import plain
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.games.games import Games
@@ -21,7 +18,7 @@ from hkoji_server.store.sqlite import store
 from hkoji.errors import ConflictError
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, make_receipt
-from tests.support.service import UNLIMITED
+from tests.support.forked_service import ForkedService
 
 
 def _no_compare_and_swap() -> None:
@@ -86,6 +83,7 @@ def _nowhere() -> None:
     _no_compare_and_swap_on_postgres()
 
 
+_PATIENT: Final[dict[str, Any]] = {"keep_alive": 3600, "request_timeout": 3600, "log_level": "error"}  # Any: settings
 PLANTS: Final[dict[str, Callable[[], None]]] = {
     "no compare-and-swap": _nowhere,
     "another receipt": _another_receipt,
@@ -93,34 +91,16 @@ PLANTS: Final[dict[str, Callable[[], None]]] = {
 }
 
 
-class Forked:
-    """Starts a service on `data` or a PostgreSQL database, and waits until it is ready."""
+class Forked(ForkedService):
+    """A service on `data` or a PostgreSQL database, which is ready."""
 
     def __init__(self, data: Path, fault: str | None = None, database: str | None = None) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__, "uvloop", "uvicorn.protocols.http.auto"])
         log = data.parent / f"{data.name}-{time.monotonic_ns()}.log"
-        self._process = context.Process(target=_serve, args=(data, fault, log, database), daemon=True)
-        self._process.start()
-        end = time.monotonic() + 300
-        while not (found := re.search(r"serving on http://[^:]+:(\d+),.*\n", log.read_text() if log.exists() else "")):
-            assert self._process.is_alive(), log.read_text()
-            assert time.monotonic() < end, log.read_text()
-            time.sleep(0.02)
-        self.port = int(found[1])
-
-    def stop(self) -> int | None:
-        """Asks it to stop, and waits. Returns the exit code."""
-        self._process.terminate()
-        self._process.join(300)
-        return self._process.exitcode
+        super().__init__(data, database, log, partial(_plant, fault), _PATIENT)
+        self.start()
+        self.wait_until_ready()
 
 
-def _serve(data: Path, fault: str | None, log: Path, database: str | None) -> None:
-    out = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
+def _plant(fault: str | None) -> None:
     if fault:
         PLANTS[fault]()
-    patience: dict[str, Any] = {"keep_alive": 3600, "request_timeout": 3600, **UNLIMITED}  # Any: settings by name
-    serve(None if database else data, "127.0.0.1", 0, log_level="error", database=database, **patience)

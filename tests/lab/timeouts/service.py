@@ -110,10 +110,10 @@ class KilledService(ForkedService):
             self._killer.join()
             self._killer = None
 
-    def stop(self) -> None:
-        """Ends it."""
+    def stop(self) -> int:
+        """Ends it. Returns the exit code."""
         self.leave_alone()
-        super().stop()
+        return super().stop()
 
     def _kill_on(self, most: int | None) -> None:
         try:
