@@ -1,4 +1,4 @@
-"""A table of a player with a client and one with a mailbox, made once and copied for each test."""
+"""A world with mail players; and a table of a player with a client and one with a mailbox, made once and copied."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from tests.support.mail.list_world import ListWorld
     from tests.support.mail.mail_table import MailTable
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ListWorld]:
+    """A service with mail players, on new data. A module may have one of its own."""
+    from tests.support.mail.list_world import list_world
+
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        yield world
 
 
 @pytest.fixture(scope="session")

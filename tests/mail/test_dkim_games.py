@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,12 +31,6 @@ from tests.support.rows import replace
 from tests.support.service import Player
 
 KEY_NAME = "s1._domainkey.example.org"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[ListWorld]:
-    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
-        yield world
 
 
 def signing(world: ListWorld, address: str = "bob@example.org") -> ListedMailbox:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,18 +16,12 @@ from hkoji.errors import ForbiddenError
 from hkoji.game.agreement import DAY
 from hkoji.mail.letters.mailbox import ConfirmWhat
 from tests.support.mail.dkim_signer import Signer
-from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.list_world import ListWorld, unread
 from tests.support.mail.mail_hosts import command_address
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.service import Player
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[ListWorld]:
-    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
-        yield world
 
 
 def last_result(world: ListWorld) -> str:

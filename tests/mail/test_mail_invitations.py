@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +21,6 @@ from tests.support.mail.list_world import DAYS, ListWorld, list_world, unread
 from tests.support.mail.mail_hosts import command_address, mail_host
 from tests.support.mail.post_office import Letter
 from tests.support.service import Player
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[ListWorld]:
-    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
-        yield world
 
 
 class Invited:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,17 +15,11 @@ from hkoji.client.kept.home import Home
 from hkoji.game.clock import Way
 from tests.support import shell_audit
 from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
-from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.list_world import ListWorld, unread
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
 from tests.support.shell import Done, run
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[ListWorld]:
-    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
-        yield world
 
 
 @pytest.fixture

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hkoji_server.service.notices.delivery import LEASE
 
 from tests.support.mail.fragile_store import KilledError
-from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.list_world import ListWorld, unread
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
 from tests.support.service import Player
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[ListWorld]:
-    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
-        yield world
 
 
 def events(found: list[Letter]) -> list[str]:

@@ -153,8 +153,7 @@ def the_seed_hashed() -> Any:
     )
 
 
-@contextmanager
-def etag_of_the_whole_position() -> Iterator[None]:
+def etag_of_the_whole_position() -> Any:
     true = GameViews.log
 
     async def log(self: GameViews, game: str, after: int) -> Any:
@@ -162,8 +161,7 @@ def etag_of_the_whole_position() -> Iterator[None]:
         course = (await self._held.current(game)).refereed.course
         return digest(course) if course.dealt else head, lines
 
-    with patch.object(GameViews, "log", log):
-        yield
+    return patch.object(GameViews, "log", log)
 
 
 @contextmanager
@@ -183,8 +181,7 @@ def padding() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def a_card_in_the_log() -> Iterator[None]:
+def a_card_in_the_log() -> Any:
     true = GameViews.view
 
     async def view(self: GameViews, game: str, *given: Any) -> Any:
@@ -192,24 +189,20 @@ def a_card_in_the_log() -> Iterator[None]:
         structlog.get_logger("hkoji").error("viewed", hands=str(course.state.to_json()["hands"]))
         return await true(self, game, *given)
 
-    with patch.object(GameViews, "view", view):
-        yield
+    return patch.object(GameViews, "view", view)
 
 
-@contextmanager
-def the_seed_in_the_log() -> Iterator[None]:
+def the_seed_in_the_log() -> Any:
     true = referee.accept
 
     def accept(refereed: referee.RefereedGame, submission: Any, **given: Any) -> Any:
         structlog.get_logger("hkoji").error("accepting", seed=refereed.seed)
         return true(refereed, submission, **given)
 
-    with patch.object(referee, "accept", accept):
-        yield
+    return patch.object(referee, "accept", accept)
 
 
-@contextmanager
-def legal_actions_in_another_order() -> Iterator[None]:
+def legal_actions_in_another_order() -> Any:
     true = GameViews.view
 
     async def view(self: GameViews, game: str, player: str, after: int, form: Callable[[OwnView], bytes]) -> Any:
@@ -221,12 +214,10 @@ def legal_actions_in_another_order() -> Iterator[None]:
         course = (await self._held.current(game)).refereed.course
         return await true(self, game, player, after, sorted_form)
 
-    with patch.object(GameViews, "view", view):
-        yield
+    return patch.object(GameViews, "view", view)
 
 
-@contextmanager
-def the_next_card_in_a_refusal() -> Iterator[None]:
+def the_next_card_in_a_refusal() -> Any:
     true = referee.accept
 
     def accept(refereed: referee.RefereedGame, submission: Any, **given: Any) -> Any:
@@ -235,8 +226,7 @@ def the_next_card_in_a_refusal() -> Iterator[None]:
         except IllegalError as error:
             raise IllegalError(str(error), hint=f"the next card is {refereed.course.state.deck[:2]}") from error
 
-    with patch.object(referee, "accept", accept):
-        yield
+    return patch.object(referee, "accept", accept)
 
 
 @contextmanager
@@ -259,8 +249,7 @@ def the_next_card_in_a_receipt() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def another_status() -> Iterator[None]:
+def another_status() -> Any:
     """The reason of a refusal depends on the deal."""
     true = referee.accept
 
@@ -272,16 +261,14 @@ def another_status() -> Iterator[None]:
                 raise ForbiddenError("not for you") from None
             raise
 
-    with patch.object(referee, "accept", accept):
-        yield
+    return patch.object(referee, "accept", accept)
 
 
 def everybodys_openings() -> Any:
     return patch.object(referee, "own_openings", lambda refereed, seat: refereed.openings)
 
 
-@contextmanager
-def a_time_that_depends_on_cards() -> Iterator[None]:
+def a_time_that_depends_on_cards() -> Any:
     true = loaded_games.summarise
 
     def summary(refereed: referee.RefereedGame, **given: Any) -> Any:
@@ -289,8 +276,7 @@ def a_time_that_depends_on_cards() -> Iterator[None]:
         second = int(digest(refereed.course)[:6], 16) % 60
         return made._replace(updated=f"{made.updated[:17]}{second:02}Z")
 
-    with patch.object(loaded_games, "summarise", summary):
-        yield
+    return patch.object(loaded_games, "summarise", summary)
 
 
 def one_more_header() -> Any:
