@@ -92,7 +92,6 @@ class Office:
         self.woken += 1
 
     def take(self, raw: bytes, to: str = TO, null_sender: bool | None = False) -> Received:
-        """Receives a mail."""
         return run(self.receiving.receive(to, raw, "lmtp", null_sender=null_sender))
 
     def rows(self) -> list[IncomingMail]:

@@ -35,7 +35,6 @@ class Door:
         )
 
     def write(self, *lines: str, sender: str = DAVE, signer: Signer | None = SIGNER, to: str = OWN.mailbox) -> Received:
-        """Sends a mail."""
         self.number += 1
         head = (f"From: {sender}", f"To: {to}", "Subject: hello", f"Message-ID: <{self.number}@example.com>",
                 "Date: Fri, 20 Nov 2026 12:00:00 +0000")  # fmt: skip

@@ -70,7 +70,6 @@ class Told:
 
     @property
     def store(self) -> Store:
-        """The store of the service."""
         return self.delivery._store
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:  # Any: what the work returns

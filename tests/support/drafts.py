@@ -152,7 +152,6 @@ def write(value: object) -> str:
 
 
 def seal(drafts: Iterable[Draft]) -> bytes:
-    """The log."""
     head, heads = "0" * 64, list[str]()
     lines = []
     for number, each in enumerate(drafts):

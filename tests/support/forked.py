@@ -61,12 +61,10 @@ class ForkedCall:
         return code
 
     def terminate(self) -> None:
-        """Sends SIGTERM."""
         with _LOCK:
             self._process.terminate()
 
     def kill(self) -> None:
-        """Sends SIGKILL."""
         with _LOCK:
             self._process.kill()
 

@@ -48,7 +48,6 @@ class ForkedService:
 
     @property
     def log(self) -> str:
-        """Its log."""
         return self._log.read_text() if self._log.exists() else ""
 
     @property
@@ -57,7 +56,6 @@ class ForkedService:
         return self._process.poll() is None
 
     def start(self) -> None:
-        """Starts it."""
         self._said = len(self.log)
         self._process = ForkedCall(_serve, *self._given, daemon=False)
 

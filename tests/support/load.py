@@ -86,7 +86,6 @@ class Pipe(asyncio.Protocol):
                 waiting.set_result(Reply(int(head[9:12]), body))
 
     def close(self) -> None:
-        """Closes the connection."""
         if self._transport is not None:
             self._transport.close()
 

@@ -73,7 +73,6 @@ class LyingProxy:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
-        """Ends it."""
         self._server.shutdown()
         self._server.server_close()
 

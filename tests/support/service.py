@@ -129,7 +129,6 @@ class Service:
         return self.process.wait(300)
 
     def kill(self) -> None:
-        """Kills it."""
         self.process.kill()
         self.process.wait(300)
 

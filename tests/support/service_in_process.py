@@ -122,7 +122,6 @@ class Inside:
         raw: bytes | None = None,
         headers: Mapping[str, str] = _NONE,
     ) -> Answer:
-        """One request."""
         sent = raw if raw is not None else json.dumps(body).encode() if body else b""
         return self.runner.run(self._answer(method, path, sent, token, headers))
 

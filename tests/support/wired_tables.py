@@ -80,7 +80,6 @@ class Wires:
         return reply
 
     def close(self) -> None:
-        """Closes all connections."""
         for pipe in self._pipes.values():
             pipe.close()
         self._pipes.clear()

@@ -26,7 +26,6 @@ from tests.toy import register
 
 
 def main() -> None:
-    """Tries, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--positions", type=int, default=20, help="places in games")
     parser.add_argument("--tries", type=int, default=100, help="changed submissions at each")

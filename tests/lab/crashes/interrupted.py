@@ -32,7 +32,6 @@ class Noting(Transport):
         self._inner: tuple[int, Transport] | None = None
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
-        """One request."""
         port = self._where()
         if self._inner is None or self._inner[0] != port:
             self.close()
@@ -46,7 +45,6 @@ class Noting(Transport):
         return answer
 
     def close(self) -> None:
-        """Closes the connection."""
         if self._inner is not None:
             self._inner[1].close()
 
@@ -71,7 +69,6 @@ class Clients:
             self._clients.append(Client(home, connect=lambda url: Noting(url, where, ledger)))
 
     def close(self) -> None:
-        """Closes connections."""
         for client in self._clients:
             client.close()
 

@@ -79,7 +79,6 @@ class Told(NamedTuple):
 
 
 def main() -> None:
-    """Damages, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -109,7 +109,6 @@ def _tasks(server: str | None, kinds: Sequence[str], calls: Counter[str], step: 
 
 
 def main() -> None:
-    """Lets calls fail, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

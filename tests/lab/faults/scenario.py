@@ -101,7 +101,6 @@ class Scenario:
         self._lifespan: Any = None
 
     def run(self) -> None:
-        """Runs the scenario."""
         with ExitStack() as stack:
             stack.enter_context(self._runner)
             # Several services run in this process, one after another.

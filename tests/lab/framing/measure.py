@@ -48,7 +48,6 @@ class Tried(NamedTuple):
 
 
 def main() -> None:
-    """Tries, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("files", type=int)
     parser.add_argument("seed", type=int)

@@ -374,8 +374,6 @@ class Keys:
 
 
 def register(deep: Deep) -> None:
-    """Registers the hooks."""
-
     @schemathesis.hook
     def after_call(_: Any, case: Any, response: Any) -> None:  # Any: of Schemathesis
         deep.after(case, response)

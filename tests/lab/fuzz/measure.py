@@ -51,7 +51,6 @@ class Ran(NamedTuple):
 
 
 def main() -> None:
-    """Fuzzes, and prints a summary."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -56,7 +56,6 @@ _RUNS = {
 
 
 def main() -> None:
-    """Runs, counts and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=30, help="most generated requests for an endpoint and phase")
     parser.add_argument("--seed", type=int, default=1)

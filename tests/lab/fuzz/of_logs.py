@@ -98,7 +98,6 @@ def log_file(data: bytes) -> None:
 
 
 def line(data: bytes) -> None:
-    """One line."""
     given = data.decode("latin-1")
     with refusals():
         assert format_line(parse_line(given)) == given

@@ -51,7 +51,6 @@ class Trial:
         print(f"{'ok  ' if holds else 'FAIL'}  {what}", flush=True)
 
     def start(self, *command: object) -> subprocess.Popen[bytes]:
-        """Starts a program."""
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, env=self.environment())
         self.processes.append(process)
@@ -234,7 +233,6 @@ def limits(trial: Trial) -> None:
 
 
 def main() -> None:
-    """Runs the trial."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--proxy", choices=("nginx", "caddy"), required=True)
     arguments = parser.parse_args()

@@ -117,7 +117,6 @@ class Tally:
     leaks: list[Leak] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Adds another tally."""
         self.states += other.states
         self.early += other.early
         self.alike += other.alike
@@ -228,7 +227,6 @@ class Comparison:
     """The scene compared last."""
 
     def start(self) -> None:
-        """Starts the worlds."""
         self.chance = random.Random(f"leaks {self.seed}")
         level = self.chance.choice(LEVELS)
         session = f"leaks {self.seed}"
@@ -244,7 +242,6 @@ class Comparison:
         self.past = await self._tell_past()
 
     def stop(self) -> None:
-        """Stops the worlds."""
         for world in self.worlds.values():
             self.runner.run(world.stop())
 

@@ -34,7 +34,6 @@ _SHOWN = 20
 
 
 def main() -> None:
-    """Compares, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--states", type=int, default=2000, help="how many states to compare")
     parser.add_argument("--seed", type=int, default=1, help="seed of the random games")

@@ -67,7 +67,6 @@ class ServedWorld(World):
     service: Service
 
     async def start(self) -> World:
-        """Starts the process."""
         self.draws = _DrawsToFile(self.session, self.name, Path(f"{self.data}.draws"))
         chosen = partial(choose, self.data)
         settled = {"origin": ADDRESS}

@@ -75,7 +75,6 @@ class Journal:
         self.parts: list[str] = []
 
     def write(self, text: str) -> int:
-        """Keeps the text."""
         self.parts.append(text)
         return len(text)
 
@@ -129,7 +128,6 @@ class World:
     _routers: BorrowedRouters = field(default_factory=BorrowedRouters)
 
     async def start(self) -> World:
-        """Runs the application's start-up."""
         self.draws = Draws(self.session, self.name)
         settings = load(data=self.data, log_level=self.level, **UNLIMITED)
         sources = ClockAndEntropy(self.clock, self.draws, self.clock.elapsed)
@@ -149,7 +147,6 @@ class World:
         return self
 
     async def stop(self) -> None:
-        """Runs the application's shutdown."""
         self._database.close()
         self.store.close()
         await self._lifespan.__aexit__(None, None, None)

@@ -44,7 +44,6 @@ class Lot(NamedTuple):
 
 
 def main() -> None:
-    """Runs, counts and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1, help="seed of the first lot; the others follow")

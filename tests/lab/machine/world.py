@@ -196,7 +196,6 @@ class World:
         self.model.time.wall, self.model.time.elapsed = self.clock(), self.clock.elapsed()
 
     def close(self) -> None:
-        """Closes everything."""
         with suppress(Exception):
             self.runner.run(self._lifespan.__aexit__(None, None, None))
             self._routers.give_back()

@@ -148,7 +148,6 @@ class Scene:
         return self.world.piped(recipient, file)
 
     def close(self) -> None:
-        """Ends all."""
         self.world.stop()
         self.office.close()
 

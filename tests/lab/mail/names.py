@@ -65,7 +65,6 @@ class NameServer:
         return answer.to_wire(max_size=4096)
 
     def close(self) -> None:
-        """Ends it."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -122,7 +122,6 @@ class Postfix:
 
     @property
     def log(self) -> str:
-        """Its log."""
         path = Path(f"/var/log/{self.name}.log")
         return path.read_text(errors="replace") if path.exists() else ""
 

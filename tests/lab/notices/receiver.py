@@ -55,7 +55,6 @@ class Receiver:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends it."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -298,7 +298,6 @@ def _note(record: Record) -> str:
 
 
 def main() -> None:
-    """Records, cuts, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

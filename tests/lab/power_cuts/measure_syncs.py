@@ -220,7 +220,6 @@ def compare(folder: Path) -> tuple[int, list[str]]:
 
 
 def main() -> None:
-    """Traces, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

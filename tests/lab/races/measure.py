@@ -169,7 +169,6 @@ def raced(
 
 
 def main() -> int:
-    """Runs from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=20_000, help="how many in all")
     parser.add_argument("--jobs", type=int, default=1, help="client processes")

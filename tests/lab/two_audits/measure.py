@@ -25,7 +25,6 @@ from tests.support.shell_audit import Verdict, by_hkoji, by_script, missing_tool
 
 
 def main() -> None:
-    """Compares, and prints the results."""
     measure(__doc__ or "", cases)
 
 

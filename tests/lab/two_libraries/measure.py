@@ -37,7 +37,6 @@ class Claim(NamedTuple):
 
 
 def main() -> None:
-    """Damages, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("signatures", type=int)
     parser.add_argument("seed", type=int)

@@ -51,7 +51,6 @@ class AssembledMailbox:
             self.world.deliver(self.address, recipient, self.world.signed(self.address, raw))
 
     def received(self) -> list[bytes]:
-        """All letters so far."""
         return list(self.letters)
 
 
@@ -72,7 +71,6 @@ class AssembledMail:
 
     @property
     def data(self) -> Path:
-        """The folder with the database."""
         return self.service.data
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

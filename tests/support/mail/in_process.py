@@ -102,7 +102,6 @@ class MemoryPostOffice:
             time.sleep(0.01)
 
     def close(self) -> None:
-        """Ends it."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

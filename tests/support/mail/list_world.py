@@ -80,7 +80,6 @@ class ListedMailbox:
             self.world.take(raw, recipient)
 
     def received(self) -> list[bytes]:
-        """All letters so far."""
         return list(self.letters)
 
 

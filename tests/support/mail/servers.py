@@ -56,8 +56,6 @@ class MailServer:
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Ends it."""
-
         async def ended() -> None:
             self._server.close()
             others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
