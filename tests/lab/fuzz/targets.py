@@ -4,33 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.lab.fuzz import (
-    of_clients,
-    of_dkim,
-    of_evidence,
-    of_games,
-    of_held_keys,
-    of_keys,
-    of_logs,
-    of_mails,
-    of_mails_files,
-    of_rules,
-    of_service,
-)
+from tests.lab.fuzz import of_clients, of_evidence, of_games, of_keys, of_logs, of_mails, of_rules, of_service
 from tests.lab.fuzz.target import Target
 
-_MODULES: Final = (
-    of_logs,
-    of_games,
-    of_evidence,
-    of_keys,
-    of_held_keys,
-    of_rules,
-    of_clients,
-    of_service,
-    of_mails,
-    of_mails_files,
-    of_dkim,
-)
+_MODULES: Final = (of_logs, of_games, of_evidence, of_keys, of_rules, of_clients, of_service, of_mails)
 
 TARGETS: Final[dict[str, Target]] = {target.name: target for module in _MODULES for target in module.TARGETS}
