@@ -14,6 +14,14 @@ from hkoji.game.submission import Submission
 from hkoji.log.line import Line
 
 
+class NearTransport(Transport):
+    """A transport whose requests do not leave this process."""
+
+    @property
+    def exposed(self) -> bool:
+        return False
+
+
 def current(client: Client, game: str) -> Position:
     """`hkoji show`."""
     with client.game(game) as held:

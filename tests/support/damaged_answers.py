@@ -19,6 +19,7 @@ from unittest.mock import patch
 from hkoji.client import Client, Home, doctor
 from hkoji.client.transport import HttpAnswer, Transport
 from tests.support import chance
+from tests.support.commands import NearTransport
 from tests.support.interrupted_players import Hall, HallTransport
 from tests.support.lying_proxy import leaves, replaced
 from tests.support.shell import Done, run
@@ -88,16 +89,12 @@ class Retelling:
         return next((each.answer for each in self.told if each.request[:2] == request[:2]), _ELSE)
 
 
-class RetellingTransport(Transport):
+class RetellingTransport(NearTransport):
     """The transport to a retelling."""
 
     def __init__(self, url: str, retelling: Retelling) -> None:
         super().__init__(url)
         self._retelling = retelling
-
-    @property
-    def exposed(self) -> bool:
-        return False
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         return self._retelling.answer((method, path, body))

@@ -15,8 +15,8 @@ from typing import Final
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.transport import HttpAnswer, Transport
-from tests.support.commands import Commands
+from hkoji.client.transport import HttpAnswer
+from tests.support.commands import Commands, NearTransport
 from tests.support.service_in_process import Inside
 
 URL: Final = "http://inside"
@@ -76,16 +76,12 @@ def _nothing() -> HttpAnswer:
     return HttpAnswer(204, b"")
 
 
-class SteppedTransport(Transport):
+class SteppedTransport(NearTransport):
     """A transport to a service in this process. While a command of `player` runs, each request waits for its turn."""
 
     def __init__(self, player: SteppedPlayer) -> None:
         super().__init__(URL)
         self._player = player
-
-    @property
-    def exposed(self) -> bool:
-        return False
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         def ask() -> HttpAnswer:

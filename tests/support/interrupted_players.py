@@ -10,9 +10,9 @@ import pytest
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.client.transport import HttpAnswer
 from hkoji.log.line import Line, parse_log
-from tests.support.commands import Commands
+from tests.support.commands import Commands, NearTransport
 from tests.support.service_in_process import Inside, inside
 
 URL = "http://inside"
@@ -37,16 +37,12 @@ def hall(tmp_path: Path) -> Iterator[Hall]:
         yield Hall(service)
 
 
-class HallTransport(Transport):
+class HallTransport(NearTransport):
     """The transport to a service in this process: a function call."""
 
     def __init__(self, url: str, hall: Hall) -> None:
         super().__init__(url)
         self._hall = hall
-
-    @property
-    def exposed(self) -> bool:
-        return False
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         self._hall.before(method, path)

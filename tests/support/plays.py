@@ -14,11 +14,12 @@ from hypothesis import settings
 
 from hkoji.rules.events import SEATS, Close, Outcome
 from hkoji.rules.protocol import Due
-from tests.support.rules import ENDS, Game, Played, random_game
+from tests.support.rules import Game, Played, random_game
 
 _LEAST: Final = max(8, settings().max_examples // 5)
 _MOST: Final = 10 * _LEAST + 400
 _STARTS: Final = frozenset({"host starts", "guest starts", "random starts"})
+_ENDS: Final = ("resign", "timeout", "cancel")
 _REVEALS: Final = frozenset({"reveal 0, 1", "reveal 0", "reveal 1"})
 _CLOSED: Final = frozenset({"resign 0", "resign 1", "timeout 0", "timeout 1", "cancel None"})
 _ROUNDS: Final = frozenset(
@@ -80,7 +81,7 @@ def whole_plays(game: Game) -> tuple[Played, ...]:
 def plays(game: Game) -> tuple[Played, ...]:
     """The games of `whole_plays`, and every second one also stopped anywhere: unfinished, or ended by a player."""
     chance = random.Random(game.name)
-    ends = [None, *(Outcome(end, None if end == "cancel" else seat) for end in ENDS if end != "none" for seat in SEATS)]
+    ends = [None, *(Outcome(end, None if end == "cancel" else seat) for end in _ENDS for seat in SEATS)]
     stopped = []
     for number, whole in enumerate(whole_plays(game)[::2]):
         part = whole.until(chance.randrange(len(whole.events)))

@@ -15,12 +15,12 @@ import pytest
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.transport import HeardTime, HttpAnswer, Transport
+from hkoji.client.transport import HeardTime, HttpAnswer
 from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support import chance
-from tests.support.commands import Commands
+from tests.support.commands import Commands, NearTransport
 from tests.support.service_in_process import Inside
 from tests.support.shell import Done, run
 from tests.support.timed_games import inside_with_keeper, let_keepers_look
@@ -29,16 +29,12 @@ URL = "http://inside"
 DAY = 86400
 
 
-class InsideTransport(Transport):
+class InsideTransport(NearTransport):
     """A transport to a service in this process. `asked` has the requests."""
 
     def __init__(self, world: TimedWorld) -> None:
         super().__init__(URL)
         self._world = world
-
-    @property
-    def exposed(self) -> bool:
-        return False
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         self._world.asked.append(f"{method} {path}")

@@ -24,6 +24,7 @@ from tests.lab.leaks.comparison import Leak, Scene
 from tests.lab.leaks.stories import OPENING
 from tests.lab.leaks.telling import Person
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Request, World
+from tests.support.commands import NearTransport
 from tests.support.shell import run
 from tests.support.time_by_hand import client_time
 
@@ -95,17 +96,12 @@ _FEW: Final = 6
 _PLACE: Final = re.compile("LEGAL|OTHER|TRIED")
 
 
-class _Called(Transport):
+class _Called(NearTransport):
     """The transport to a world whose event loop runs in another thread."""
 
     def __init__(self, url: str, world: World, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(url)
         self._world, self._loop = world, loop
-
-    @property
-    def exposed(self) -> bool:
-        """False: requests do not leave this process."""
-        return False
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """The world's answer."""
