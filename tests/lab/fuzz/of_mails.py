@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from hkoji.errors import HkojiError
-from hkoji.game.held_keys import MailGrade
+from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.bounce import read_bounce
 from hkoji.mail.commands import OrderFault, OrderKind
 from hkoji.mail.dkim_rules import MOST_TRIED, judge_dkim, key_names
