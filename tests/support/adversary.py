@@ -322,23 +322,30 @@ def refused_by(player: LocalPlayer) -> dict[str, bytes]:
 
 
 def caught(
-    service: HostileService, player: LocalPlayer, act: Callable[[], object], reason: str, *lies: Lie
+    service: HostileService,
+    player: LocalPlayer,
+    game: str,
+    reason: str,
+    *lies: Lie,
+    proof: set[str] | None = None,
 ) -> errors.TrustError:
-    """Checks that a client's `act` fails under `lies` and succeeds without them.
+    """Checks that a player who looks at a game refuses it under `lies`, and accepts it without them.
 
-    Under the lies it fails each time, with a hint, and changes nothing in the player's home except the evidence.
+    Under the lies it fails each time, with a hint, and changes nothing in the player's home except the evidence, which
+    convicts `proof`.
     """
     before = on_disk(player)
     with lying(service, *lies):
         kept: list[dict[str, bytes]] = []
         for _ in range(2):
             with pytest.raises(errors.TrustError, match=reason) as refusal:
-                act()
+                player.position(game)
             assert refusal.value.hint
             assert on_disk(player) == before
             kept.append(refused_by(player))
         assert kept[0] == kept[1]  # a second refusal adds no evidence
-    act()
+    player.position(game)
+    assert proof is None or proven(service, player, game) == proof
     return refusal.value
 
 

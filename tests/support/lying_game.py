@@ -14,7 +14,7 @@ from hkoji.client.identity import create
 from hkoji.client.kept.game import Vault
 from hkoji.game import entry_kinds
 from hkoji.log.line import Line, format_log, parse_log
-from tests.support.adversary import HostileService, caught, convicted, follow, proven, told
+from tests.support.adversary import HostileService, caught, convicted, follow, told
 from tests.support.forgery import rewrite
 from tests.support.memory_service import URL, Game, LocalPlayer
 from tests.support.table import AT, Table
@@ -76,6 +76,4 @@ def refuted(
     convicted(table, format_log(forged), *found)
     service, seats = staged(table, folder)
     for number in victims:
-        player = seats[number]
-        caught(service, player, lambda player=player: player.position(table.game), reason, told(tuple(forged)))  # type: ignore[misc] # a default fixes the player
-        assert proven(service, player, table.game) == {found[2], "server"}
+        caught(service, seats[number], table.game, reason, told(tuple(forged)), proof={found[2], "server"})

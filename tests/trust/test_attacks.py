@@ -116,8 +116,7 @@ def test_a_shorter_log(service: HostileService, alice: LocalPlayer, bob: LocalPl
     cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
     reason = "the service's log ends at entry 5, and you have seen entry 7"
     lies = (ends_at(5), hand(cards[:-1]))  # she has drawn at entry 7
-    caught(service, alice, lambda: alice.position(game), reason, *lies)
-    assert proven(service, alice, game) == set()
+    caught(service, alice, game, reason, *lies, proof=set())
 
 
 def test_a_fork_of_what_was_seen(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
@@ -125,10 +124,9 @@ def test_a_fork_of_what_was_seen(service: HostileService, alice: LocalPlayer, bo
     alice.position(game)
     forked = instead_of(7, entry_kinds.Timeout(1))
     reason = "the service's entry 7 is another one than you have seen"
-    caught(service, alice, lambda: alice.position(game), reason, forked)
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, reason, forked, proof={"server"})
     longer = added(entry_kinds.End((), Outcome("timeout", 0), None))
-    caught(service, alice, lambda: alice.position(game), "entry 8 of the log does not hold", forked, longer)
+    caught(service, alice, game, "entry 8 of the log does not hold", forked, longer)
 
 
 def test_a_fork_between_players(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
@@ -152,8 +150,7 @@ def test_a_fork_between_players(service: HostileService, alice: LocalPlayer, bob
     assert extends(one, before)
     assert extends(other, before)
     assert proven(service, bob, game) == set()
-    caught(service, bob, lambda: bob.position(game), "another one than you have seen", told(hers))
-    assert proven(service, bob, game) == {"server"}
+    caught(service, bob, game, "another one than you have seen", told(hers), proof={"server"})
 
 
 def test_two_receipts_for_one_entry(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
@@ -185,8 +182,7 @@ def test_two_receipts_for_one_entry(service: HostileService, alice: LocalPlayer,
 def test_an_entry_left_out(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "entry 6 of the log does not hold"
-    caught(service, alice, lambda: alice.position(game), reason, without(6))
-    assert proven(service, alice, game) == set()
+    caught(service, alice, game, reason, without(6), proof=set())
 
 
 def test_entries_in_another_order(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
@@ -194,8 +190,7 @@ def test_entries_in_another_order(service: HostileService, alice: LocalPlayer, b
     cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
     reason = "entry 6 of the log does not hold"
     lies = (exchanged(6), hand(cards[:-1]))  # the view is the one after entry 6, and she has drawn at entry 7
-    caught(service, alice, lambda: alice.position(game), reason, *lies)
-    assert proven(service, alice, game) == set()
+    caught(service, alice, game, reason, *lies, proof=set())
     table = whole_game(3)
     lines = [*table.lines[:6], table.lines[7], table.lines[6], *table.lines[8:]]
     convicted(table, format_log(lines), AuditStep.CHAIN, 6, None)
@@ -213,7 +208,7 @@ def test_another_games_log(service: HostileService, alice: LocalPlayer, bob: Loc
     other = alice.client.new(Hanamikoji()).course.setup.game
     wanted = bob.client.new(Hanamikoji()).course.setup.game
     reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
-    caught(service, carol, lambda: carol.position(wanted), reason, of_game(other))
+    caught(service, carol, wanted, reason, of_game(other))
     assert not refused_by(carol)
     assert proven(service, carol, wanted) == set()
     count = [len(service.games[game].lines) for game in (other, wanted)]
@@ -228,8 +223,7 @@ def test_another_games_log(service: HostileService, alice: LocalPlayer, bob: Loc
 def test_a_move_that_the_player_has_not_signed(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the signature is not one of bob"
-    caught(service, alice, lambda: alice.position(game), reason, signed_by(7, service.key))
-    assert proven(service, alice, game) == set()
+    caught(service, alice, game, reason, signed_by(7, service.key), proof=set())
     table = whole_game(3)
     number = entry_number(table, "move")
     lines = list(table.lines)
@@ -258,8 +252,7 @@ def test_an_old_receipt_for_the_own_move(service: HostileService, alice: LocalPl
 def test_a_receipt_of_another_entry(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the receipt is for another entry"
-    caught(service, alice, lambda: alice.position(game), reason, receipt_of(7, 6))
-    assert proven(service, alice, game) == set()
+    caught(service, alice, game, reason, receipt_of(7, 6), proof=set())
     table = whole_game(3)
     lines = list(table.lines)
     lines[7] = lines[7]._replace(receipt=lines[6].receipt)
@@ -283,8 +276,7 @@ def test_a_timeout_of_who_owes_nothing(service: HostileService, alice: LocalPlay
     actor = service.games[game].refereed.course.actor
     assert actor is not None
     lie = added(entry_kinds.Timeout(1 - actor), at=LATE)
-    caught(service, alice, lambda: alice.position(game), "entry 8 of the log does not hold", lie)
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, "entry 8 of the log does not hold", lie, proof={"server"})
     honest, table = timed_game(3).play(6), timed_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
@@ -299,14 +291,8 @@ def test_a_timeout_that_is_too_early(service: HostileService, alice: LocalPlayer
     assert actor is not None
     due = service.games[game].refereed.course.deadline(AT)
     assert due is not None
-    caught(
-        service,
-        alice,
-        lambda: alice.position(game),
-        f"an entry 8 that does not hold: the timeout is of {due}, and there was time until {due}",
-        added(entry_kinds.Timeout(actor), at=due),
-    )
-    assert proven(service, alice, game) == {"server"}
+    reason = f"an entry 8 that does not hold: the timeout is of {due}, and there was time until {due}"
+    caught(service, alice, game, reason, added(entry_kinds.Timeout(actor), at=due), proof={"server"})
     with lying(service, added(entry_kinds.Timeout(actor), at=later(due, 1))):
         assert alice.position(game).course.outcome == Outcome("timeout", 1 - actor)
     honest, table = timed_game(3).play(6), timed_game(3).play(6)
@@ -326,8 +312,7 @@ def test_a_false_result(service: HostileService, alice: LocalPlayer, bob: LocalP
     assert isinstance(end, entry_kinds.End)
     assert end.result == Outcome("resign", 0)
     lie = instead_of(9, end._replace(result=Outcome("resign", 1)))
-    caught(service, alice, lambda: alice.position(game), "entry 9 of the log does not hold: the result", lie)
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, "entry 9 of the log does not hold: the result", lie, proof={"server"})
     table = whole_game(3)
     number, outcome = len(table.lines) - 1, table.course.outcome
     assert outcome
@@ -343,8 +328,7 @@ def test_a_hand_that_changes(service: HostileService, alice: LocalPlayer, bob: L
     game = begin(alice, bob)
     cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
     reason = "the service has shown you other cards in round 1 before"
-    caught(service, alice, lambda: alice.position(game), reason, hand(another_card(cards)))
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, reason, hand(another_card(cards)), proof={"server"})
 
 
 @pytest.mark.parametrize("others", [False, True])
@@ -381,8 +365,7 @@ def test_anothers_view(
 ) -> None:
     game = forgotten(alice, begin(alice, bob))
     reason = "the cards of another seat, game or moment"
-    caught(service, alice, lambda: alice.position(game), reason, view_of(**fields))
-    assert proven(service, alice, game) == (set() if "game" in fields else {"server"})
+    caught(service, alice, game, reason, view_of(**fields), proof=(set() if "game" in fields else {"server"}))
 
 
 @pytest.mark.parametrize("owns_up", [False, True])
@@ -449,8 +432,7 @@ def test_a_chance_of_its_own(service: HostileService, alice: LocalPlayer, bob: L
         added(entry_kinds.End((), Outcome("resign", 0), service.games[game].refereed.seed)),
     )
     reason = "entry 5 of the log does not hold: .* chance is not what the committed seed gives"
-    caught(service, alice, lambda: alice.position(game), reason, *lies)
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, reason, *lies, proof={"server"})
     table = whole_game(2, Hanamikoji("random"))
     number = entry_number(table, "chance")
     first = table.lines[number].entry.body["first"]
@@ -464,8 +446,8 @@ def test_an_early_reveal(service: HostileService, alice: LocalPlayer, bob: Local
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "1"))
     alice.position(game)
     lie = added(entry_kinds.RevealBody(service.games[game].refereed.openings))
-    caught(service, alice, lambda: alice.position(game), "entry 6 of the log does not hold", lie)
-    caught(service, bob, lambda: bob.position(game), "entry 6 of the log does not hold", lie)
+    caught(service, alice, game, "entry 6 of the log does not hold", lie)
+    caught(service, bob, game, "entry 6 of the log does not hold", lie)
     assert proven(service, alice, game) == {"server"}
     assert proven(service, bob, game) == {"server"}
     honest, table = _after_a_secret(), _after_a_secret()
@@ -484,8 +466,7 @@ def test_no_reveal_where_one_is_due(service: HostileService, alice: LocalPlayer,
     game, number = revealed(service, alice, bob, RATED)
     reason = f"entry {number} of the log does not hold: the service owes no timeout now"
     lie = instead_of(number, entry_kinds.Timeout(0), at=LATE)
-    caught(service, alice, lambda: alice.position(game), reason, lie)
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, reason, lie, proof={"server"})
     table = timed_game(3).play()
     number = entry_number(table, "reveal")
     cut = TimedTable(seed=3)
@@ -502,8 +483,7 @@ def test_other_cards_in_a_reveal(service: HostileService, alice: LocalPlayer, bo
     forged = one._replace(cards="A" if one.cards != "A" else "B")
     reason = f"entry {number} of the log does not hold: .* does not match its commitment"
     lie = instead_of(number, entry_kinds.RevealBody((forged, *rest)))
-    caught(service, alice, lambda: alice.position(game), reason, lie)
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, reason, lie, proof={"server"})
     table = whole_game(3)
     secret = first_secret(table)
     old = next(opening for opening in table.refereed.openings if opening.seq == secret)
@@ -523,8 +503,7 @@ def test_cards_left_closed(service: HostileService, alice: LocalPlayer, bob: Loc
     # Not entry 5, the player's own, which cannot be read without its opening.
     reason = f"entry {len(lines) - 1} of the log does not hold: it opens other cards than those that are due"
     lie = instead_of(len(lines) - 1, end._replace(openings=()))
-    caught(service, alice, lambda: alice.position(game), reason, lie)
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, reason, lie, proof={"server"})
     table = whole_game(17)
     number = len(table.lines) - 1
     openings = table.lines[number].entry.body["openings"]
@@ -840,8 +819,7 @@ def test_an_illegal_move_taken(
         honest, table = _after_a_secret(), _after_a_secret()
     alice.position(game)
     lie = added(entry_kinds.Move(action), by="bob", key=key_of(bob))
-    caught(service, alice, lambda: alice.position(game), f"entry {number} of the log does not hold", lie)
-    assert proven(service, alice, game) == {"bob and server"}
+    caught(service, alice, game, f"entry {number} of the log does not hold", lie, proof={"bob and server"})
     table.lines.append(follow(table.server, table.lines[-1], entry_kinds.Move(action), "bob", table.keys[1]))
     convicted(honest, table.text, AuditStep.REPLAY, number, "bob and server")
 
@@ -851,8 +829,8 @@ def test_other_entropy_taken(service: HostileService, alice: LocalPlayer, bob: L
     bob.join(game)
     lie = instead_of(3, entry_kinds.Seed("ab" * 32), by="bob", key=key_of(bob))
     before = on_disk(alice)
-    caught(service, alice, lambda: alice.position(game), "entry 3 of the log does not hold", lie)
-    assert proven(service, alice, game) == {"bob and server", "server"}  # it has accepted bob's true entropy as well
+    both = {"bob and server", "server"}  # it has accepted bob's true entropy as well
+    caught(service, alice, game, "entry 3 of the log does not hold", lie, proof=both)
     assert on_disk(alice) != before
     table = whole_game(3)
     log = rewrite(table, changed_body(table, 3, entropy="ab" * 32))
@@ -886,5 +864,4 @@ def test_a_commitment_that_cannot_be_opened(service: HostileService, alice: Loca
     convicted(table, log, AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
     game, number = revealed(service, alice, bob)
     lie = instead_of(number, entry_kinds.RevealBody(()))
-    caught(service, alice, lambda: alice.position(game), f"entry {number} of the log does not hold", lie)
-    assert proven(service, alice, game) == {"server"}
+    caught(service, alice, game, f"entry {number} of the log does not hold", lie, proof={"server"})

@@ -303,8 +303,8 @@ def test_a_known_player_said_to_be_held(service: HostileService, alice: LocalPla
 
         return told
 
-    caught(service, alice, lambda: alice.position(game), "says that it signs for bob", lie(URL))
-    caught(service, alice, lambda: alice.position(game), "certified by another service", lie("https://other.example"))
+    caught(service, alice, game, "says that it signs for bob", lie(URL))
+    caught(service, alice, game, "certified by another service", lie("https://other.example"))
 
 
 def test_a_held_mail_in_a_statement_of_an_own_key() -> None:

@@ -61,9 +61,9 @@ def test_a_forged_rekey(service: HostileService, alice: LocalPlayer, bob: LocalP
     body = Rekey(NEW.public, old.public, proof(service, game, "bob", old, NEW))
     for key in (NEW, service.key):
         lie = added(body, by="bob", key=key)
-        caught(service, alice, lambda: alice.position(game), "does not hold: the signature is not one of bob", lie)
+        caught(service, alice, game, "does not hold: the signature is not one of bob", lie)
     unproved = added(body._replace(proof=key_of(alice).sign(sshsig.REKEY, b"{}\n")), by="bob", key=old)
-    caught(service, alice, lambda: alice.position(game), "does not hold: the signature is not one of bob", unproved)
+    caught(service, alice, game, "does not hold: the signature is not one of bob", unproved)
     table = new_game(3)
     line = follow(table.server, table.lines[-1], table.rekeying(0, NEW), by="alice", key=NEW)
     forged = format_log([*table.lines, line])
@@ -77,7 +77,7 @@ def test_an_opponents_seat_given_away(service: HostileService, alice: LocalPlaye
     game = to_move(service, alice, bob, "bob")
     old = key_of(bob)
     lie = added(Revoke(NEW.public, "bob", old.public, proof(service, game, "bob", old, NEW)))
-    refusal = caught(service, alice, lambda: alice.position(game), "has lost the key", lie)
+    refusal = caught(service, alice, game, "has lost the key", lie)
     assert "only the service says so" in refusal.hint
     assert NEW.public.fingerprint in refusal.hint
     table, old_key = new_game(8), new_game(8).keys[0].public
@@ -96,11 +96,11 @@ def test_your_own_seat_given_away(service: HostileService, alice: LocalPlayer, b
     game = to_move(service, alice, bob, "alice")
     own = key_of(alice)
     lie = added(Revoke(NEW.public, "alice", own.public, proof(service, game, "alice", own, NEW)))
-    refusal = caught(service, alice, lambda: alice.position(game), "has given your seat", lie)
+    refusal = caught(service, alice, game, "has given your seat", lie)
     assert "is not yours" in refusal.hint
     elsewhere = to_move(service, alice, bob, "bob")
     other = added(Revoke(NEW.public, "alice", own.public, proof(service, elsewhere, "alice", own, NEW)))
-    caught(service, alice, lambda: alice.position(elsewhere), "while its seat owes the next entry", other)
+    caught(service, alice, elsewhere, "while its seat owes the next entry", other)
 
 
 def test_a_change_of_keys_by_the_wrong_one(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
@@ -113,7 +113,7 @@ def test_a_change_of_keys_by_the_wrong_one(service: HostileService, alice: Local
         added(body._replace(old=THIEF.public)),
         instead_of(len(service.games[game].lines), Rekey(NEW.public, old.public, body.proof)),
     ):
-        caught(service, alice, lambda: alice.position(game), "does not hold", lie)
+        caught(service, alice, game, "does not hold", lie)
     table = new_game(3)
     revoke = table.revoking(0, NEW)
     for name, wrong in (

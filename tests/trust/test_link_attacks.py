@@ -308,7 +308,7 @@ def test_a_friends_key_exchanged(service: HostileService, alice: LocalPlayer, bo
         key = MALLORY if body.key == MALLORY.public else key_of(bob)
         forged = [*lines, follow(service.key, lines[-1], body, "bob", key)]
         lie: Lie = lambda telling, forged=forged: telling.lines.__setitem__(slice(None), forged)  # type: ignore[misc] # noqa: E731
-        caught(service, alice, lambda: alice.position(link.game), "the signature is not one of the link", lie)
+        caught(service, alice, link.game, "the signature is not one of the link", lie)
     joined(service, alice, bob, link)
     assert proven(service, alice, link.game) == {"server"}
 
