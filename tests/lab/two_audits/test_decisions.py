@@ -1,6 +1,7 @@
 """Cases of docs/spec/log.md decides where a reader could guess: at which step and entry a log fails, and who is named.
 
-`hkoji audit` judges each log; docs/spec/audit.sh judges it too, as far as it goes.
+`hkoji audit` judges each log. docs/spec/audit.sh, which takes long to start, judges one log of each case too, as far as
+it goes: the one that is wrong, and not the right one beside it.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ CAROL = {"key": None, "name": "carol"}
 Found = list[tuple[int, int | None, str | None]]
 
 
-def found(log: bytes, known: ExpectedKeys, folder: Path) -> Found:
-    """The audit's finding: step, entry and signer. The script agrees."""
-    path = folder / "log.jsonl"
-    path.write_bytes(log)
-    script, hkoji = by_script(path, known), by_hkoji(log, known)
-    assert script.agrees(hkoji), (script, hkoji)
+def found(log: bytes, known: ExpectedKeys, folder: Path | None = None) -> Found:
+    """The audit's findings: step, entry and signer. With a folder the script judges the log too, and agrees."""
+    if folder is not None:
+        path = folder / "log.jsonl"
+        path.write_bytes(log)
+        script, hkoji = by_script(path, known), by_hkoji(log, known)
+        assert script.agrees(hkoji), (script, hkoji)
     return [(int(each.step), each.entry, each.signer) for each in audit(log, known).findings]
 
 
@@ -69,9 +71,9 @@ def test_a_host_cannot_invite_herself_and_nobody_is_server(tmp_path: Path) -> No
     table = new_game(1)
     herself = edited(table, 1, with_body(invite={"key": None, "name": "alice"}))
     assert found(herself, pins(table), tmp_path) == [(8, 1, "alice and server")]
-    for upto, expected in ((1, []), (2, [(8, 2, BOTH)])):
-        nobody = edited(table, 1, with_body(invite={"key": None, "name": "server"}), upto)
-        assert found(nobody, pins(table), tmp_path) == expected
+    invites_server = with_body(invite={"key": None, "name": "server"})
+    assert found(edited(table, 1, invites_server, 1), pins(table)) == []
+    assert found(edited(table, 1, invites_server, 2), pins(table), tmp_path) == [(8, 2, BOTH)]
 
 
 def test_a_guest_cannot_repeat_the_commitment_of_the_host(tmp_path: Path) -> None:
@@ -125,19 +127,17 @@ def test_what_forms_mean_is_for_step_8(kind: str, changes: dict[str, object]) ->
     assert (finding.step, finding.entry, finding.signer) == (8, number, named)
 
 
-def test_an_empty_list_of_openings_has_the_form_of_one_and_opens_too_little(tmp_path: Path) -> None:
+def test_an_empty_list_of_openings_has_the_form_of_one_and_opens_too_little() -> None:
     table = whole_game(3)
     number = entry_of(table, "reveal")
-    assert found(edited(table, number, with_body(openings=[]), number), pins(table), tmp_path) == [
-        (8, number, "server")
-    ]
     openings = table.lines[number].entry.body["openings"]
     assert isinstance(openings, list)
-    logs = [edited(table, number, with_body(openings=wrong), number) for wrong in (openings[::-1], openings[:1] * 2)]
-    for log in logs:
-        (finding,) = audit(log, pins(table)).findings
-        assert (finding.step, finding.entry, finding.signer) == (1, number, None)
-    assert parsed_by_script(logs) == [by_hkoji(log, {}) for log in logs]
+    wrong: list[object] = [[], openings[::-1], openings[:1] * 2]
+    logs = [edited(table, number, with_body(openings=each), number) for each in wrong]
+    assert [found(log, pins(table)) for log in logs] == [[(8, number, "server")], *[[(1, number, None)]] * 2]
+    empty, *others = parsed_by_script(logs)
+    assert empty.agrees(by_hkoji(logs[0], {}))
+    assert others == [by_hkoji(log, {}) for log in logs[1:]]
 
 
 def test_no_player_may_append_where_the_service_owes_an_entry(tmp_path: Path) -> None:
@@ -168,9 +168,9 @@ def test_a_join_before_every_open_has_no_link(
 
 
 def test_of_an_expected_name_every_first_key_and_every_revoke_is_compared_also_held(tmp_path: Path) -> None:
-    held = held_game(22, held=(0, 1)).play(4)
+    held = held_game(22, held=(0, 1))
     text = held.text.encode()
-    assert found(text, {"server": held.server.public}, tmp_path) == []
+    assert found(text, {"server": held.server.public}) == []
     for name, number in (("alice", 1), ("bob", 2)):
         known = {"server": held.server.public, name: PrivateKey.from_seed(bytes(32)).public}
         assert found(text, known, tmp_path) == [(3, number, None)]
@@ -181,7 +181,7 @@ def test_of_an_expected_name_every_first_key_and_every_revoke_is_compared_also_h
     number = len(revoked.lines)
     revoked.revoke(seat)
     assert found(revoked.text.encode(), own, tmp_path) == [(3, number, None)]
-    assert found(revoked.text.encode(), {}, tmp_path) == []
+    assert found(revoked.text.encode(), {}) == []
 
 
 def test_a_rekey_and_a_delegate_are_not_compared_with_the_expected_keys(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_held_key_is_delegated_once(ended: bool, tmp_path: Path) -> None:
     assert found(table.text.encode(), pins(table), tmp_path) == [(8, again.entry.seq, name)]
     table.lines.pop()
     table.delegate(seat, MailGrade.DKIM)
-    assert found(table.text.encode(), pins(table), tmp_path) == []
+    assert found(table.text.encode(), pins(table)) == []
     assert len(delegated().course.setup.held_keys) == 1
 
 
@@ -241,7 +241,7 @@ def test_a_false_chance_is_found_behind_what_step_8_rejects(ruleset: Hanamikoji,
     if carol:
         drafts[1].body["invite"] = CAROL
     expected: Found = [(7, number, "server"), *([(8, 2, BOTH)] if carol else [])]
-    assert found(seal(drafts), pins(table), tmp_path) == expected
+    assert found(seal(drafts), pins(table), tmp_path if carol else None) == expected
 
 
 def test_seats_are_those_of_the_first_open_and_the_first_join_also_for_step_7(tmp_path: Path) -> None:
@@ -268,23 +268,28 @@ def test_seats_are_those_of_the_first_open_and_the_first_join_also_for_step_7(tm
 def test_step_7_needs_the_entropy_of_both_with_each_dealer(
     deal: tuple[str, str] | None, seeds: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """So a `chance` before it is rejected by step 8, though the seed of a duplicate deal says that it is false."""
+    """So a `chance` before it is rejected by step 8, though the seed of a duplicate deal says that it is false.
+
+    The script judges the false one only, because it says nothing about the true one either way.
+    """
     table = new_game(2, Hanamikoji("random"), deal)
     table.send(table.entry(0, entry_kinds.Resign()))
     if deal:
         table.unseal()
     drafts = draft(table)
+    false = 1 - int(drafts[5].body["first"])
     for first in (0, 1):
         made = [*drafts[:3], *(drafts[seq] for seq in seeds), *drafts[5:]]
         for seq, it in enumerate(made):
             it.value["seq"] = seq
         made[3 + len(seeds)].body["first"] = first
         named = "alice and server" if seeds == (4,) else "server"
-        assert found(seal(made), pins(table), tmp_path) == [(8, 3 + (seeds == (3,)), named)]
+        folder = tmp_path if first == false and seeds else None
+        assert found(seal(made), pins(table), folder) == [(8, 3 + (seeds == (3,)), named)]
 
 
 def test_a_chance_in_a_wrong_place_is_compared_with_the_seed_too(tmp_path: Path) -> None:
-    table = new_game(2, Hanamikoji("random")).play(3)
+    table = new_game(2, Hanamikoji("random")).play(1)
     table.send(table.entry(0, entry_kinds.Resign()))
     drafts = draft(table)
     number = entry_of(table, "chance")
