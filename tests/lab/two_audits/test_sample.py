@@ -23,7 +23,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import parse_log
 from hkoji.log.private_key import PrivateKey
 from tests.lab.two_audits.damaged_held import STRANGER, delegated, linked
-from tests.lab.two_audits.damaged_logs import BYTES, FORGERIES, Case, cases, golden, tables
+from tests.lab.two_audits.damaged_logs import BYTES, Case, damaged, forged, golden, tables
 from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, parsed_by_script, run, tools
 from tests.support.table import Table, new_game
@@ -52,10 +52,21 @@ def test_it_is_short_enough_to_be_read() -> None:
     assert max(map(len, lines)) <= 120
 
 
-def test_it_agrees_on_every_tenth_sort_of_damage(tmp_path: Path) -> None:
-    logs = list(cases(random.Random(3)))
-    assert len(logs) == len(BYTES) + len(FORGERIES) + 1
-    assert _differences(logs[::10], tmp_path) == []
+def test_it_agrees_on_damage_that_each_step_finds(tmp_path: Path) -> None:
+    """Of each step the shortest log among forty; the times of step 5 have their own sample."""
+    chosen = {
+        "a DEL after": (19, 1),
+        "a later version": (19, 1),
+        "another chain": (27, 2),
+        "a weak key": (19, 3),
+        "another signer": (27, 4),
+        "another opening": (15, 6),
+        "another chance": (9, 7),
+    }
+    logs = [(damaged if name in BYTES else forged)(name, random.Random(seed)) for name, (seed, _) in chosen.items()]
+    found = [by_hkoji(case.log, case.pins).found for case in logs]
+    assert [step for ((step, _), *_) in found] == [step for _, step in chosen.values()]
+    assert _differences(logs, tmp_path) == []
 
 
 def test_an_invite_of_another_type_is_found_also_in_the_last_entry() -> None:
@@ -74,8 +85,7 @@ def test_a_second_key_that_is_refused_takes_nothing_from_the_first(tmp_path: Pat
     drafts = draft(tables()[2])
     drafts[2].value["by"] = "server"
     case = Case("a second key of the service", seal(drafts), pins(tables()[2]))
-    (tmp_path / "log").write_bytes(case.log)
-    assert by_script(tmp_path / "log", NOBODY).found == ((3, 2),)
+    assert by_hkoji(case.log, case.pins).found == ((3, 2),)
     assert _differences([case], tmp_path) == []
 
 
@@ -110,7 +120,6 @@ def test_it_finds_what_is_wrong_where_keys_change(tmp_path: Path) -> None:
         it.signer = old
 
     for table, kind in ((rekeyed, "rekey"), (revoked, "revoke")):
-        case("as it was", table, kind, lambda _: None)
         case("proved by another", table, kind, proved_by_another)
         case("of another key", table, kind, of_another)
     case("revoked by another", revoked, "revoke", revoked_by_another)
@@ -122,16 +131,23 @@ def test_it_finds_what_is_wrong_where_keys_change(tmp_path: Path) -> None:
         said = by_script(tmp_path / "log", each.pins)
         assert said.agrees(by_hkoji(each.log, each.pins)), each.name
         steps.append([step for step, _ in said.found])
-    assert steps == [[], [4], [3], [], [4], [3], [4], [4], [4]]
+    assert steps == [[4], [3], [4], [3], [4], [4], [4]]
 
 
 def test_it_agrees_on_a_game_cut_anywhere(tmp_path: Path) -> None:
     logs = [case for case in golden() if case.name.endswith("of resigned.jsonl")]
     assert len(logs) > 10
-    assert _differences(logs[::6], tmp_path) == []
+    assert _differences(logs[2::12], tmp_path) == []
 
 
-@pytest.mark.parametrize("table", [tables()[0], tables()[4]], ids=["hanamikoji", "geishas-road"])
+def resigned() -> Table:
+    """A short game of which each step has something to say."""
+    table = new_game(1)
+    table.send(table.entry(0, entry_kinds.Resign()))
+    return table
+
+
+@pytest.mark.parametrize("table", [resigned(), tables()[4]], ids=["hanamikoji", "geishas-road"])
 def test_it_deals_the_cards_that_the_replay_deals(tmp_path: Path, table: Table) -> None:
     path = tmp_path / "game.jsonl"
     path.write_text(table.text)
@@ -227,13 +243,6 @@ def test_usage(tmp_path: Path) -> None:
     assert "alice as expected" in done.stdout
 
 
-def resigned() -> Table:
-    """A short game of which each step has something to say."""
-    table = new_game(1)
-    table.send(table.entry(0, entry_kinds.Resign()))
-    return table
-
-
 def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(resigned().text)
@@ -266,11 +275,12 @@ def test_a_temporary_folder_that_is_full_is_no_audit_and_no_finding(tmp_path: Pa
     assert "FINDING" not in done.stdout, done
 
 
-@pytest.mark.parametrize("name", ["jq", "unset", "exit", "compgen"])
-def test_exported_shell_functions_do_not_replace_tools(tmp_path: Path, name: str) -> None:
+def test_exported_shell_functions_do_not_replace_tools(tmp_path: Path) -> None:
+    """Each of them would show: without the script's precautions one that stays keeps the others."""
     log = tmp_path / "log"
     log.write_bytes(BYTES["the first line twice"](random.Random(1), tables()[2].text.encode()))
-    environment = {**os.environ, f"BASH_FUNC_{name}%%": "() { exit 0 ; }"}
+    functions = {f"BASH_FUNC_{name}%%": "() { exit 0 ; }" for name in ("jq", "unset", "exit", "compgen")}
+    environment = {**os.environ, **functions}
     done = subprocess.run(["bash", SCRIPT, log], env=environment, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 1, done
     assert "2 chain        FINDING at entry 1: it does not follow" in done.stdout

@@ -21,7 +21,7 @@ from hkoji.audit.times import TimedLine, TimedLog, last_worded
 from hkoji.game.clock import LAST_TIME
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log.line import format_log, parse_log
-from tests.lab.two_audits.timed_logs import TIMES, damaged_time, time_cases, timed_tables
+from tests.lab.two_audits.timed_logs import TIMES, damaged_time, timed_tables
 from tests.support.clock_games import ClockEntry, ClockGame, clock_games
 from tests.support.drafts import pins
 from tests.support.shell_audit import by_hkoji, by_script, run, run_part, tools
@@ -144,9 +144,9 @@ def test_the_clock_of_the_script_is_that_of_the_hand(game: ClockGame) -> None:
 # --- both audits -----------------------------------------------------------------------------------------------------
 
 
-def test_both_audits_agree_on_a_sixth_of_the_sorts_of_damage_to_times(tmp_path: Path) -> None:
-    logs = list(time_cases(random.Random(5)))
-    assert len(logs) == 2 * (1 + len(TIMES))
+def test_both_audits_agree_on_a_quarter_of_the_sorts_of_damage_to_times(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    logs = [damaged_time(name, rng, receipts=number % 2 == 0) for number, name in enumerate([*TIMES][::4])]
 
     def difference(number: int) -> str:
         case = logs[number]
@@ -156,7 +156,7 @@ def test_both_audits_agree_on_a_sixth_of_the_sorts_of_damage_to_times(tmp_path: 
         return "" if script.agrees(hkoji) else f"{case.name}: the script says {script}, hkoji says {hkoji}"
 
     with ThreadPoolExecutor(4) as pool:
-        assert [words for words in pool.map(difference, range(0, len(logs), 6)) if words] == []
+        assert [words for words in pool.map(difference, range(len(logs))) if words] == []
 
 
 def test_there_are_sixteen_sorts_and_each_does_damage() -> None:
