@@ -61,10 +61,32 @@ def replace_text(line: Line) -> Line:
     return line._replace(sig=b"another signature")
 
 
+@pytest.fixture(scope="module")
+def kept(cluster: Cluster) -> Iterator[str]:
+    """The URL of a database that each test leaves empty: to make one takes longer than most tests of the contract."""
+    name = cluster.create("migrated")
+    yield cluster.url(name)
+    cluster.drop(name)
+
+
+@pytest.fixture(scope="module")
+def kept_store(kept: str) -> Iterator[Store]:
+    with postgres_at(kept) as store:
+        yield store
+
+
 class TestPostgres(StoreContract):
     @pytest.fixture
-    def opened(self, postgres: str) -> Opened:
-        return partial(postgres_at, postgres)
+    def opened(self, kept: str) -> Iterator[Opened]:
+        """Opens the kept database. Its rows are removed after the test."""
+        yield partial(postgres_at, kept)
+        with connected(kept) as server:
+            server.execute("SET lock_timeout = '20s'")  # a test that failed may have left a transaction open
+            server.execute("; ".join(f"DELETE FROM {each.name}" for each in reversed(GameTable.metadata.sorted_tables)))
+
+    @pytest.fixture
+    def store(self, opened: Opened, kept_store: Store) -> Store:
+        return kept_store
 
     @pytest.fixture
     def clocked(self, postgres: str) -> Clocked:
