@@ -204,6 +204,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     play.add_argument("--delimiter", choices=("+", "none"), default="+", help="with --receive imap")
     play.add_argument("--seed", type=int, default=1)
+    play.add_argument("--short", action="store_true", help="a mailbox resigns when both have moved")
     play.add_argument("--output", type=Path, default=Path("g.jsonl"), help="where the log is written")
     return parser
 
@@ -227,7 +228,7 @@ def _play_in_process(given: argparse.Namespace) -> int:
 
 def _play(world: MailWorld, office: PostOffice, given: argparse.Namespace) -> list[str]:
     world.start_mail()
-    wanted, again = WantedGame(given.game, given.lang, SEATS[given.seats], given.seed), 0
+    wanted, again = WantedGame(given.game, given.lang, SEATS[given.seats], given.seed, short=given.short), 0
 
     def number_anew() -> None:
         nonlocal again

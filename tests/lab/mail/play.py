@@ -44,16 +44,21 @@ _NOBODY: Final = tell("Nobody can show that the service did not choose these car
 """The invitation to a game with two held seats says this, in the reader's language."""
 LOG: Final = {"en": "log", "it": "registro"}
 _NEW: Final = {"en": "new", "it": "nuova"}
+_RESIGN: Final = {"en": "resign", "it": "abbandono"}
 
 
 class WantedGame(NamedTuple):
-    """A game to play. `seats` are `mail` or `cli`; of one of each, the command line hosts and invites."""
+    """A game to play. `seats` are `mail` or `cli`; of one of each, the command line hosts and invites.
+
+    A short one ends when both have moved: then the first mailbox that is asked for a move resigns.
+    """
 
     ruleset: str
     lang: str
     seats: tuple[str, str]
     seed: int = 1
     clock: str = "3d/14d"
+    short: bool = False
 
 
 @dataclass
@@ -85,8 +90,11 @@ class Correspondent:
         self._shown: set[str] = set()
         """The ids of the letters that the mail program has shown."""
 
-    def go_on(self) -> bool:
-        """Reads the letters that have come, and answers the last that asks for something. Says whether any came."""
+    def go_on(self, *, resigns: bool = False) -> bool:
+        """Reads the letters that have come, and answers the last that asks for something. Says whether any came.
+
+        A player who resigns says so until no letter asks any more: the first answer is a letter that asks once more.
+        """
         new = letters(self.player.mailbox)[self.player.known :]
         for letter in new:
             self.player.known += 1
@@ -96,8 +104,10 @@ class Correspondent:
             if letter.id not in self._shown and (offered(letter) or is_invitation(letter, self.reader.lang)):
                 asking.append(letter)
             self._shown.add(letter.id)
-        if asking and (lines := self.reader.answer_to(asking[-1])):
-            self.write(asking[-1], *lines)
+        if asking:
+            lines = [_RESIGN[self.reader.lang]] if resigns else self.reader.answer_to(asking[-1])
+            if lines:
+                self.write(asking[-1], *lines)
         return bool(new)
 
     def read(self) -> Letter:
@@ -249,7 +259,8 @@ class GameByMail:
 
     def step(self) -> bool:
         """Lets both players do what they can do now. Returns whether anything has happened."""
-        happened = sum(each.go_on() for each in self.by_mail.values()) > 0
+        resigns = self.wanted.short and len({line["by"] for line in self.done.lines if line["kind"] == "move"}) == 2
+        happened = sum(each.go_on(resigns=resigns) for each in self.by_mail.values()) > 0
         return (self.host not in self.by_mail and self._move_by_command()) or happened
 
     def _move_by_command(self) -> bool:
