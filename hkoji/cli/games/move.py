@@ -48,7 +48,8 @@ def move(game: str, notation: Sequence[str]) -> None:
         return f"{made}\n{then}"
 
     out.result(value, text)
-    note_end(position)
+    if position.over:
+        note_end(position)
 
 
 def dry_run(game: str, notation: Sequence[str]) -> None:

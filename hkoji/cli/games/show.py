@@ -147,7 +147,8 @@ def show_changed(game: str, change: Callable[[ClientGame], Position]) -> None:
         position = change(held)
         time = held.time.kept()
     show_position(position, time)
-    note_end(position)
+    if position.over:
+        note_end(position)
 
 
 def note_lines(text: str) -> list[str]:

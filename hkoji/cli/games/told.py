@@ -52,12 +52,13 @@ def tell_game_news(position: Position) -> None:
         if message is not None:
             out.say(message_line(message))
             client().news.tell(Untold((message,)))
-    note_end(position)
+    if position.over:
+        note_end(position)
 
 
 def note_end(position: Position) -> None:
     """Notes that a player sees now that a game is over."""
-    if position.over and not (out.json or out.keep):
+    if not (out.json or out.keep):
         with noting():
             client().news.tell_end(position.game)
 
