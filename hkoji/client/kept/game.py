@@ -197,8 +197,9 @@ class Vault:
 
     def entropy(self, seat: int, commitment: str | None) -> str | None:
         """Returns the player's entropy, 64 hex digits, that opens a commitment in the log; None if it is not here."""
+        secrets = self._read_secrets()
         with intact(self._secrets):
-            kept = [text_or_none(each) or "" for each in self._read_secrets().get("entropy", [])]
+            kept = [text_or_none(each) or "" for each in secrets.get("entropy", [])]
         return next((each for each in kept if entropy_commit(self.game, seat, each) == commitment), None)
 
     def openings(self) -> tuple[Opening, ...]:
@@ -219,8 +220,9 @@ class Vault:
 
     def signed(self, seq: int) -> tuple[str, ...]:
         """Returns the entries signed with a number that may still appear in the log: signed for later, or refused."""
+        secrets = self._read_secrets()
         with intact(self._secrets):
-            return tuple(text_or_none(each) or "" for each in self._read_secrets().get("signed", {}).get(str(seq), ()))
+            return tuple(text_or_none(each) or "" for each in secrets.get("signed", {}).get(str(seq), ()))
 
     def keep_signed(self, submission: Submission) -> None:
         """Notes an entry that was signed for later, or refused."""

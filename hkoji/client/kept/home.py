@@ -168,8 +168,9 @@ class Pins:
     @property
     def clock_ahead(self) -> int:
         """By how many seconds the service's clock was far ahead of this machine's; 0 if they agreed."""
+        here = self._pins()
         with intact(self._file):
-            return int(self._pins().get("clock_ahead", 0))
+            return int(here.get("clock_ahead", 0))
 
     def keep_clock_ahead(self, seconds: int) -> None:
         """Keeps by how many seconds the service's clock is ahead."""
@@ -266,8 +267,8 @@ class Pins:
     def every(self) -> dict[str, tuple[PublicKey, ...]]:
         """All players' keys by name, each with the current one first."""
         if self._every is None:
+            pins = self._pins()
             with intact(self._file):
-                pins = self._pins()
                 past = {name: tuple(map(parse_public_key, keys)) for name, keys in pins.get("past", {}).items()}
                 now = {name: parse_public_key(key) for name, key in pins.get("players", {}).items()}
             self._every = {name: (key, *(old for old in past.get(name, ()) if old != key)) for name, key in now.items()}
@@ -280,8 +281,8 @@ class Pins:
     @property
     def trusted_names(self) -> tuple[str, ...]:
         """The names of the players of whom the user has confirmed a key, or a link has introduced one, in order."""
+        here = self._pins()
         with intact(self._file):
-            here = self._pins()
             return tuple(sorted({*here.get("trusted", {}), *here.get("by_link", {})} - {SERVER_NAME}))
 
     def trust(self, name: str, fingerprint: str) -> None:
@@ -342,8 +343,9 @@ class Pins:
 
     def certifies(self, origin: str) -> bool:
         """Returns whether what was signed for that origin can be of the service at this address."""
+        here = self._pins()
         with intact(self._file):
-            former = self._pins().get("former", ())
+            former = here.get("former", ())
         return origin in (self.origin, *former) or (self.origin is None and same_address(self.url, origin))
 
     def adopt(self, former: str) -> None:
@@ -385,8 +387,9 @@ class Pins:
 
     def _has(self, what: str, name: str, key: PublicKey) -> bool:
         """Returns whether a key is in a player's list under `what`."""
+        here = self._pins()
         with intact(self._file):
-            return key.fingerprint in self._pins().get(what, {}).get(name, ())
+            return key.fingerprint in here.get(what, {}).get(name, ())
 
     def _update(self, **changes: Any) -> None:  # Any: JSON
         self._rewrite(lambda here: {**here, **changes})
