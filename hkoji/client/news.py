@@ -10,19 +10,33 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.client.agenda import GameHolder
+from hkoji.client.answers import LONGEST_PAGE, read_text, understood
 from hkoji.client.kept.files import locked, read_json, write_json
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home
 from hkoji.client.kept_game import KeptGame
-from hkoji.client.talk_messages import TalkFile, TalkRequests, UnreadMessage
+from hkoji.client.talk_messages import TalkFile
 from hkoji.errors import HkojiError, StorageError
 from hkoji.game.course import OVER, Stage
+from hkoji.log.canonical import is_hex, is_name
+
+if TYPE_CHECKING:
+    from hkoji.client.service import Service
+    from hkoji.wire import LastMessageModel, LastMessagesModel
 
 _LATELY: Final = 10.0
 """For so many seconds a client does not ask again who has written: a batch shows many games in one."""
+
+
+class UnreadMessage(NamedTuple):
+    """The last message in a game that the player has not written; `name` is its author."""
+
+    game: str
+    number: int
+    name: str
 
 
 class Untold(NamedTuple):
@@ -141,7 +155,7 @@ class PlayerNews:
         if self._asked is None or now - self._asked >= _LATELY:
             self._asked = now
             try:
-                self._heard = TalkRequests(self._client.service()).last_messages()
+                self._heard = _last_messages(self._client.service())
             except HkojiError:  # an older service; or it is gone, which the command itself has said
                 self._heard = ()
         return self._heard
@@ -201,3 +215,18 @@ class PlayerNews:
             return
         if kept.position.over:
             yield kept
+
+
+def _last_messages(service: Service) -> tuple[UnreadMessage, ...]:
+    """Asks for the last message of the opponent in each game of the player that has one."""
+    answer = service.requests.as_player("GET", "/v1/me/talk", most=LONGEST_PAGE)
+    with understood(answer):
+        found: LastMessagesModel = answer.json()
+        return tuple(map(_read_unread, found["games"]))
+
+
+def _read_unread(value: LastMessageModel) -> UnreadMessage:
+    game, number, name = value["game"], value["number"], read_text(value["name"])
+    if not is_hex(game, 32) or type(number) is not int or number < 1 or not is_name(name):
+        raise ValueError("a message has a game, a number and a name")
+    return UnreadMessage(game, number, name)

@@ -20,7 +20,7 @@ from hkoji.log.talk import TalkStatement, hash_of, parse_talk
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.wire import LastMessageModel, LastMessagesModel, MessageModel, TalkModel
+    from hkoji.wire import MessageModel, TalkModel
 
 _MOST_MESSAGES: Final = 5000
 """How many messages of a game a client reads. A service takes fewer."""
@@ -40,14 +40,6 @@ class TalkMessage(NamedTuple):
     text: str | None
     sig: str | None
     hash: str = ""
-
-
-class UnreadMessage(NamedTuple):
-    """The last message in a game that the player has not written; `name` is its author."""
-
-    game: str
-    number: int
-    name: str
 
 
 class TalkRequests:
@@ -77,13 +69,6 @@ class TalkRequests:
                     raise HkojiError(tell("its list of messages does not end"))
         return tuple(found)
 
-    def last_messages(self) -> tuple[UnreadMessage, ...]:
-        """Returns the last message of the opponent in each game of the player that has one."""
-        answer = self._requests.as_player("GET", "/v1/me/talk", most=LONGEST_PAGE)
-        with understood(answer):
-            found: LastMessagesModel = answer.json()
-            return tuple(map(_read_unread, found["games"]))
-
     def say(self, game: str, text: str, sig: str) -> TalkMessage:
         """Sends a signed message; sent again it is the same one. Returns it as the service keeps it."""
         value, path = {"text": text, "sig": sig}, f"/v1/games/{game}/talk"
@@ -93,13 +78,6 @@ class TalkRequests:
     def delete(self, game: str, number: int) -> None:
         """Asks the service to delete a message of the player."""
         self._requests.as_player("DELETE", f"/v1/games/{game}/talk/{number}", game=game)
-
-
-def _read_unread(value: LastMessageModel) -> UnreadMessage:
-    game, number, name = value["game"], value["number"], read_text(value["name"])
-    if not is_hex(game, 32) or type(number) is not int or number < 1 or not is_name(name):
-        raise ValueError("a message has a game, a number and a name")
-    return UnreadMessage(game, number, name)
 
 
 def _read_message(value: MessageModel) -> TalkMessage:

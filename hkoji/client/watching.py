@@ -39,7 +39,7 @@ from hkoji.messages.text import tell
 if TYPE_CHECKING:
     from hkoji.client.client import Client
     from hkoji.client.game import ClientGame
-    from hkoji.client.talk_messages import UnreadMessage
+    from hkoji.client.news import UnreadMessage
     from hkoji.game.replay import Step
 
 Say = Callable[[str], None]

@@ -17,7 +17,7 @@ import pytest
 from hkoji.cli.app import root_command, whole
 from hkoji.cli.games.watch import message_json
 from hkoji.cli.output import Exit, error_json, out, versioned
-from hkoji.client.talk_messages import UnreadMessage
+from hkoji.client.news import UnreadMessage
 from hkoji.errors import TooManyError
 from hkoji.log.line import format_log
 from hkoji.mail.mails_file import format_mails

@@ -22,8 +22,7 @@ from hkoji.messages.text import tell
 if TYPE_CHECKING:
     from hkoji.client import Position
     from hkoji.client.kept_game import KeptGame, UnsentEntry
-    from hkoji.client.news import Untold
-    from hkoji.client.talk_messages import UnreadMessage
+    from hkoji.client.news import UnreadMessage, Untold
 
 
 _MOST_ENDED: Final = 10

@@ -25,8 +25,7 @@ from hkoji.cli.long_work import handling
 from hkoji.cli.output import client, encode, out, versioned
 from hkoji.cli.step_text import step_text
 from hkoji.client import watching
-from hkoji.client.news import Untold
-from hkoji.client.talk_messages import UnreadMessage
+from hkoji.client.news import UnreadMessage, Untold
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
 from hkoji.game.result_text import closing_body, lapse_json
