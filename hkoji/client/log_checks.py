@@ -141,23 +141,6 @@ def _opened(body: EntryBody) -> tuple[Opening, ...]:
     return body.openings if isinstance(body, RevealBody | End) else ()
 
 
-def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
-    """Checks the service's last entry against the log kept here. Raises `TrustError` if they do not agree.
-
-    The service's log must not be shorter. If both have the same length, their last entries must be equal.
-    """
-    if not kept:
-        return
-    last = kept[-1].entry
-    if seq < last.seq:
-        raise TrustError(
-            tell("the service's log ends at entry {seq}, and you have seen entry {last}", seq=seq, last=last.seq),
-            hint=KEEP_FOLDER,
-        )
-    if seq == last.seq and head != last.head:
-        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=KEEP_FOLDER)
-
-
 def verify_signed_view(signed: SignedEntry, server: PublicKey) -> View:
     """Returns a view after checking that the service's key has signed it. Raises `TrustError`."""
     try:

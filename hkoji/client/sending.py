@@ -14,9 +14,8 @@ from hkoji.audit.checks import HEAD_SECONDS
 from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
 from hkoji.client.kept.home import MAIL_WISHES
-from hkoji.client.log_checks import verify_head
 from hkoji.client.service import utc_now
-from hkoji.client.verified_log import KnownGame, VerifiedLog
+from hkoji.client.verified_log import KnownGame, VerifiedLog, verify_head
 from hkoji.errors import (
     ConflictError,
     HkojiError,

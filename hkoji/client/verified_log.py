@@ -11,19 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from hkoji.audit.checks import HEAD_SECONDS
-from hkoji.audit.evidence_file import EntryTree, EvidenceFile, format_evidence, of_game
+from hkoji.audit.evidence_file import EntryTree, of_game
 from hkoji.client.answers import ClockAnswer, ViewAnswer
 from hkoji.client.identity import Identity
-from hkoji.client.kept.evidence import KeptEvidence, readable_view
+from hkoji.client.kept.evidence import KeptEvidence, ProofStrength, readable_view
 from hkoji.client.kept.game import Vault, VaultStamp
 from hkoji.client.log_checks import (
     LateLineError,
     verify_game,
-    verify_head,
     verify_heads,
     verify_lines,
     verify_signed_head,
@@ -49,19 +47,10 @@ from hkoji.game.replay import (
 )
 from hkoji.game.submission import Submission
 from hkoji.log.game_statements import HeadStatement, SignedHead
-from hkoji.log.line import Line, SignedEntry, format_line, format_log
-from hkoji.log.statement import SignedView, View
+from hkoji.log.line import Line, SignedEntry, format_line
+from hkoji.log.statement import View
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
-
-
-class ProofStrength(Enum):
-    """How much refused statements prove, together with the evidence kept before."""
-
-    NONE = auto()
-    ALONE = auto()
-    WITH_CARDS = auto()
-    """They are proof only together with views, which show the player's cards."""
 
 
 class KnownGame(NamedTuple):
@@ -115,7 +104,8 @@ class VerifiedLog:
         with self.kept_if_refused(kept, (*taken, *new), shown.view if shown else None):
             if shown is not None:
                 verify_head(kept, shown.seq, shown.head)
-            verify_taken(taken, new)
+            if taken:
+                verify_taken(taken, new)
             try:
                 found = self.accept(known, new, shown)
             except LateLineError as error:
@@ -330,7 +320,6 @@ class VerifiedLog:
         self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None, head: SignedHead | None
     ) -> ProofStrength | None:
         """Returns how much the kept statements prove; None if there was nothing to keep."""
-        from hkoji.audit.evidence_audit import audit_file
         from hkoji.audit.service_statements import ServiceStatements
 
         game, key = self.vault.game, self.service.pins.server_key
@@ -341,23 +330,7 @@ class VerifiedLog:
         statements = of_game((*lines, *views, *heads), game)
         if key is None or not ServiceStatements(key, game, EntryTree(game, lines), views, heads).any:
             return None
-        # Two statements that contradict each other may have arrived at different times.
-        refused = (*self.evidence.refused(), *statements)
-        evidence = EvidenceFile(game, {}, format_log(known), self.evidence.views(), refused, self.evidence.heads())
-        pins = {**self.service.pins.every, "server": (key,)}
-
-        def convicts(some: EvidenceFile) -> bool:
-            found = audit_file(format_evidence(some), pins).findings
-            return any(finding.signer and finding.understood for finding in found)
-
-        weight = ProofStrength.NONE
-        if convicts(evidence):
-            bare = tuple(each for each in evidence.refused if not isinstance(each, SignedView))
-            weight = (
-                ProofStrength.ALONE if convicts(evidence._replace(views=(), refused=bare)) else ProofStrength.WITH_CARDS
-            )
-        self.evidence.refuse(statements, convicts=weight is not ProofStrength.NONE)
-        return weight
+        return self.evidence.refuse_and_weigh(game, known, statements, {**self.service.pins.every, "server": (key,)})
 
     # --- what is on disk ------------------------------------------------------------------------------------------
 
@@ -427,6 +400,23 @@ class VerifiedLog:
         position = read_position(result, seat, self.identity.name if self.identity else None)
         self._memory = KnownGame(stamp, lines, result, seat, view, made, position)
         return self._memory
+
+
+def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
+    """Checks the service's last entry against the log kept here. Raises `TrustError` if they do not agree.
+
+    The service's log must not be shorter. If both have the same length, their last entries must be equal.
+    """
+    if not kept:
+        return
+    last = kept[-1].entry
+    if seq < last.seq:
+        raise TrustError(
+            tell("the service's log ends at entry {seq}, and you have seen entry {last}", seq=seq, last=last.seq),
+            hint=KEEP_FOLDER,
+        )
+    if seq == last.seq and head != last.head:
+        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=KEEP_FOLDER)
 
 
 def _made_for(lines: Sequence[Line], openings: Iterable[Opening]) -> tuple[Opening, ...]:

@@ -10,7 +10,8 @@ takes their place; those on both sides of the deadline stay, as they say how the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -22,6 +23,7 @@ from hkoji.errors import HkojiError
 from hkoji.game.entry_kinds import NEWCOMER_KINDS
 from hkoji.log.game_statements import SignedHead, format_head, parse_head_line
 from hkoji.log.line import Line, SignedEntry, format_log
+from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import SignedView, View, format_view, parse_view_line, read_view
 
 _Read = TypeVar("_Read")
@@ -40,6 +42,15 @@ PROOF: Final = EvidenceLimit(2**21, 2048)
 """Refused statements that convict somebody, together with the log and the views kept at that time."""
 DOUBTFUL: Final = EvidenceLimit(2**18, 256)
 """Refused statements that the service has signed, but that convict nobody yet."""
+
+
+class ProofStrength(Enum):
+    """How much refused statements prove, together with the evidence kept before."""
+
+    NONE = auto()
+    ALONE = auto()
+    WITH_CARDS = auto()
+    """They are proof only together with views, which show the player's cards."""
 
 
 class KeptEvidence:
@@ -101,6 +112,35 @@ class KeptEvidence:
             _append(self._proof, map(format_refused, statements), PROOF)
         else:
             _append(self._doubtful, map(format_refused, statements), DOUBTFUL)
+
+    def refuse_and_weigh(
+        self,
+        game: str,
+        known: Iterable[Line],
+        statements: Iterable[SignedStatement],
+        keys: Mapping[str, tuple[PublicKey, ...]],
+    ) -> ProofStrength:
+        """Keeps refused statements of `game`, whose log so far is `known`, and returns how much they prove.
+
+        `keys` are those of the players and of the service, by name.
+        """
+        from hkoji.audit.evidence_audit import audit_file
+
+        def convicts(some: EvidenceFile) -> bool:
+            found = audit_file(format_evidence(some), keys).findings
+            return any(finding.signer and finding.understood for finding in found)
+
+        new = tuple(statements)
+        # Two statements that contradict each other may have arrived at different times.
+        evidence = EvidenceFile(game, {}, format_log(known), self.views(), (*self.refused(), *new), self.heads())
+        weight = ProofStrength.NONE
+        if convicts(evidence):
+            bare = tuple(each for each in evidence.refused if not isinstance(each, SignedView))
+            weight = (
+                ProofStrength.ALONE if convicts(evidence._replace(views=(), refused=bare)) else ProofStrength.WITH_CARDS
+            )
+        self.refuse(new, convicts=weight is not ProofStrength.NONE)
+        return weight
 
 
 class WrittenEvidence(NamedTuple):
