@@ -35,6 +35,7 @@ from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
 from hkoji.game.clock import Effect, GameClock, Pace, Way, came_by
+from hkoji.game.course import Course
 from hkoji.game.entry_kinds import EntryBody
 from hkoji.game.held_keys import verify_gateway, verify_mail
 from hkoji.log.line import SERVER_NAME, Line
@@ -138,10 +139,11 @@ def last_worded(lines: Sequence[Line]) -> int:
 class TimedLog:
     """The lines of a log whose signatures hold. Its clock is followed once, for all questions.
 
-    `worded` is the last entry that has the service's word.
+    `worded` is the last entry that has the service's word. `courses` are the game after each of the first entries, if
+    their times have been judged before: then the clock is followed from there on.
     """
 
-    def __init__(self, timed: Sequence[TimedLine], worded: int) -> None:
+    def __init__(self, timed: Sequence[TimedLine], worded: int, courses: Sequence[Course] = ()) -> None:
         self._timed = timed
         self._worded = worded
         offer = timed[0].body if timed else None
@@ -151,7 +153,13 @@ class TimedLog:
         self._names: list[str] = []  # host and guest, as far as they have come
         self._keys: dict[str, PublicKey] = {}
         self._held = held_keys(timed)
-        self._clocks: list[GameClock | None] = []  # after each entry that has been followed
+        self._clocks = [course.clock for course in courses]  # after each entry that has been followed
+        if courses:
+            setup = courses[-1].setup
+            for name, key in zip(setup.names, setup.keys, strict=True):
+                if name is not None and key is not None:
+                    self._names.append(name)
+                    self._keys[name] = key
 
     def find_fault(self, which: TimePass, *, settled: int, first: int = 0) -> TimeFault | None:
         """The first fault that one pass finds from entry `first` on; None if it finds none."""

@@ -92,7 +92,7 @@ def verify_lines(
                 verify_new_salt(opening, salts)
         except HkojiError as error:
             raise _refusal(number, error) from error
-    log = TimedLog(timed, len(lines) - 1)
+    log = TimedLog(timed, len(lines) - 1, [step.course for step in result.steps[:first]])
     for which in TimePass:
         # An answer of the service contains whole transactions. So all that belongs to its last entry is there.
         fault = log.find_fault(which, settled=len(lines), first=first)
