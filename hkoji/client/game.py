@@ -268,10 +268,11 @@ class ClientGame:
             raise ConflictError(course.setup.game, seq=course.seq, head=course.head)
         if done is not None:
             return self._made_before(position, done, notation)
-        submission = self._make_move(position, notation)
+        known = self.record.require()
+        submission = self._make_move(known, notation)
         if note is not None:
             note(submission)
-        self._sender.send(submission)
+        self._sender.send(submission, known)
         return MadeMove(self._fresh().position, submission.entry.seq)
 
     def try_move(self, notation: str) -> tuple[Position, str]:
@@ -312,13 +313,14 @@ class ClientGame:
 
         Uses the game as last seen; asks the service only if no move was due then.
         """
-        position = self.record.require().position
-        if not position.legal and not position.over:
+        known = self.record.require()
+        if not known.position.legal and not known.position.over:
             try:
-                position = self.current()
+                self.current()
+                known = self.record.require()
             except NetworkError as error:
                 self._say(tell("{reason}; using the game as last seen", reason=error))
-        submission = self._make_move(position, notation)
+        submission = self._make_move(known, notation)
         self._sender.warn(submission)
         self.vault.keep_signed(submission)
         return submission
@@ -329,9 +331,9 @@ class ClientGame:
         self._sender.post(course, body)
         return MadeMove(self._fresh().position, course.seq + 1)
 
-    def _make_move(self, position: Position, notation: str) -> Submission:
-        course, action = position.course, _choose(position, notation)
-        seen, player = time_of_record(self.record.require().lines[-1]), self._sender.player()
+    def _make_move(self, known: KnownGame, notation: str) -> Submission:
+        course, action = known.position.course, _choose(known.position, notation)
+        seen, player = time_of_record(known.lines[-1]), self._sender.player()
         draft = draft_move(course, action, self._entropy, by=player.name, at=utc_now(), seen=seen)
         return draft.sign(self._sender.signer(course))
 

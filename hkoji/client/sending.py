@@ -77,8 +77,8 @@ class EntrySender:
 
     def post(self, course: Course, body: entry_kinds.EntryBody) -> None:
         """Signs the next entry and sends it. If the service has refused the same entry before, sends that one again."""
-        player = self.player()
-        seen = time_of_record(self.record.require().lines[-1])
+        player, known = self.player(), self.record.require()
+        seen = time_of_record(known.lines[-1])
         # Each further text that is signed for one place could become part of the log.
         refused = self.refused(course)
         drafts = [
@@ -87,25 +87,28 @@ class EntrySender:
         ]
         texts = [each.text for each in refused]
         draft = next((each for each in drafts if each.entry.text in texts), drafts[-1])
-        self.send(draft.sign(player.signer_of(body.newcomer_key() or self.counting_key(course))))
+        self.send(draft.sign(player.signer_of(body.newcomer_key() or self.counting_key(course))), known)
 
     def refused(self, course: Course) -> tuple[Entry, ...]:
         """Returns the player's entries that were signed for the next place, and are not in the log."""
         return tuple(parse_entry(text) for text in self.vault.signed(course.seq + 1) if text)
 
-    def send(self, submission: Submission) -> None:
-        """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command."""
+    def send(self, submission: Submission, known: KnownGame) -> None:
+        """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command.
+
+        `known` is the game as it is kept here now.
+        """
         self.warn(submission)
         self.vault.keep_outbox(submission)
         began = self.service.now()
-        lines = self._deliver(submission)
+        lines = self._deliver(submission, known)
         self._compare_clocks(began, lines[0])
 
     def deliver_pending(self) -> None:
         """Sends what an earlier command has left in the outbox."""
         pending = self.vault.outbox()
         if pending is not None:
-            self._deliver(pending)
+            self._deliver(pending, self.record.known())
 
     def _compare_clocks(self, began: str, line: Line) -> None:
         """Warns if a line that was sent since `began` is recorded far off the time that the service's answers state."""
@@ -127,12 +130,11 @@ class EntrySender:
         self.say(text)
         self.say(tell("the time on record counts; tell the operator"))
 
-    def _deliver(self, submission: Submission) -> tuple[Line, ...]:
+    def _deliver(self, submission: Submission, known: KnownGame | None) -> tuple[Line, ...]:
         """Sends the stored bytes, and returns the lines that they have added.
 
         A refusal empties the outbox, but the entry is remembered: its signature exists.
         """
-        known = self.record.known()
         kept = known.lines if known else ()
         try:
             lines = self.service.submit(submission)
