@@ -20,7 +20,7 @@ from tests.support.service import start
 
 def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
     folder = Folder(tmp_path, 7, whole=0, patience=600)
-    points = {"after the commit": 12, "after a statement": 12, "amid the answer": 6}
+    points = {"after the commit": 4, "after a statement": 4, "amid the answer": 2}
     for point, count in points.items():
         folder.live(point, count)
     folder.finish()
@@ -34,7 +34,7 @@ def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
 def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledged(tmp_path: Path) -> None:
     folder = Folder(tmp_path, 7, whole=0, patience=600, postgres=True)
     try:
-        points = {"after the commit": 12, "before the commit": 8}
+        points = {"after the commit": 4, "before the commit": 4}
         for point, count in points.items():
             folder.live(point, count)
         for strike in STRIKES:

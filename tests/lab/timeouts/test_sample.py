@@ -17,7 +17,7 @@ from tests.support.timed_laboratory import Done, Wanted, see
 
 SAMPLE = "the store does not compare deadlines"
 """The fault that is tried here. `measure --planted` tries each, which takes a quarter of a minute."""
-KILLS = 25
+KILLS = 12
 """Most games run out of time meanwhile. On a slow machine a service that is killed without end does nothing."""
 STORES = ("sqlite", "postgres")
 
@@ -32,7 +32,7 @@ def results(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Resul
     def database(store: str) -> str | None:
         return cluster.url(cluster.create("migrated")) if store == "postgres" else None
 
-    killed = Plan(12, pairs=12, seed=3, kills=KILLS)
+    killed = Plan(8, pairs=8, seed=3, kills=KILLS)
     narrow = Plan(8, pairs=8, stories=("gifts",), waits=NARROW, seed=4)
     planted = Wanted(8, seed=5, fault=SAMPLE)
     folder = tmp_path_factory.mktemp
@@ -52,7 +52,7 @@ def results(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Resul
 def test_each_game_ends_by_one_timeout(results: Results, store: str) -> None:
     done = results["killed", store].result()
     assert done.wrong == []
-    assert done.counts["kind timeout"] >= 12
+    assert done.counts["kind timeout"] >= 8
     assert done.counts["workers killed"] + done.counts["services killed"] > 5
 
 
