@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite import writer
 from hkoji_server.store.sqlite.connections import driver
 from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.tables import GameTable
 from sqlalchemy import Connection
 
 from hkoji.errors import StorageError
@@ -36,11 +37,32 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "hkoji.sqlite3"
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database that each test leaves empty."""
+    path = tmp_path_factory.mktemp("kept") / "data" / "hkoji.sqlite3"
+    copy_new_database(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def kept_store(kept: Path) -> Iterator[Store]:
+    with sqlite_at(kept) as store:
+        yield store
+
+
 class TestSqlite(StoreContract):
     @pytest.fixture
-    def opened(self, path: Path) -> Opened:
-        copy_new_database(path)
-        return partial(sqlite_at, path)
+    def opened(self, kept: Path) -> Iterator[Opened]:
+        """Opens the kept database. Its rows are removed after the test."""
+        yield partial(sqlite_at, kept)
+        with closing(sqlite3.connect(kept)) as connection, connection:
+            for each in reversed(GameTable.metadata.sorted_tables):
+                connection.execute(f"DELETE FROM {each.name}")
+
+    @pytest.fixture
+    def store(self, opened: Opened, kept_store: Store) -> Store:
+        return kept_store
 
     @pytest.fixture
     def clocked(self, path: Path) -> Clocked:
