@@ -28,6 +28,7 @@ chance.install()
 
 from tests.support.cluster import Cluster  # noqa: E402 # these import modules that draw randomness
 from tests.support.cluster import cluster as cluster_running  # noqa: E402
+from tests.support.forked import PRELOADED  # noqa: E402
 from tests.toy import register  # noqa: E402
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -52,6 +53,8 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
     os.environ.pop(_name, None)
     os.environ.pop(_name.upper(), None)
 os.environ["HKOJI_CONFIG"] = os.devnull
+
+PRELOADED.append("tests.support.served_once")
 
 _GARBAGE = 10_000
 """New objects after which garbage is collected."""

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-_PRELOADED: Final = "tests.support.forked_modules"
-
+PRELOADED: Final = ["tests.support.forked_modules"]
+"""What the process that others are forked from imports, before the first one is."""
 
 _LOCK: Final = threading.Lock()
 """A start also looks which others have ended. Of two threads that look at one, only the first learns its exit code."""
@@ -35,7 +35,7 @@ class ForkedCall:
     """
 
     def __init__(self, target: Callable[..., None], *given: object, daemon: bool = True) -> None:
-        _CONTEXT.set_forkserver_preload([__name__, _PRELOADED])
+        _CONTEXT.set_forkserver_preload([__name__, *PRELOADED])
         self._process = _CONTEXT.Process(target=target, args=given, daemon=daemon)
         with _LOCK:
             self._process.start()
