@@ -1,16 +1,11 @@
-"""Decks: names of a game's cards, shown to people and typed by them. Notation, JSON and the log do not use them.
-
-To add a deck, add a line to the table at the end.
-"""
+"""Decks: names of a game's cards, shown to people and typed by them. Notation, JSON and the log do not use them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import Final, NamedTuple, Protocol, cast
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
 
-from hkoji.errors import UsageError
-from hkoji.messages.text import Speaker, shorten, tell
+from hkoji.messages.text import Speaker
 
 
 class DeckCard(NamedTuple):
@@ -150,21 +145,3 @@ def symbols(deck: Deck, cards: Iterable[str]) -> str:
 def spelled(deck: Deck, cards: Iterable[str], say: Speaker) -> str:
     """Returns the cards side by side, spelled out in the speaker's language."""
     return " ".join(map(say, map(deck.word, cards)))
-
-
-_OTHERS: Final = {"everdeck": "hkoji.show.hanamikoji.everdeck:Everdeck"}
-"""Imported when they are used."""
-
-DECKS: Final = (STANDARD.name, *_OTHERS)
-
-
-def find_deck(name: str) -> Deck:
-    """Returns the deck of that name. Raises `UsageError`."""
-    if name == STANDARD.name:
-        return STANDARD
-    if name not in _OTHERS:
-        raise UsageError(
-            tell("there is no deck {name!r}", name=shorten(name)), hint=tell("decks: {names}", names=", ".join(DECKS))
-        )
-    module, _, made = _OTHERS[name].partition(":")
-    return cast(Callable[[], Deck], getattr(import_module(module), made))()
