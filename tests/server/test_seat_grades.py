@@ -1,4 +1,4 @@
-"""What mail does to the seats of a game: grades in lists, and keys that the service may sign with."""
+"""Seats of a game that mail has changed: grades in lists, and keys that the service may sign with."""
 
 from __future__ import annotations
 

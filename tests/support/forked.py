@@ -22,7 +22,7 @@ from typing import Any, Final
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 PRELOADED: Final = ["tests.support.forked_modules"]
-"""What the process that others are forked from imports, before the first one is."""
+"""The modules that the fork server imports before the first process is forked."""
 
 _LOCK: Final = threading.Lock()
 """A start also looks which others have ended. Of two threads that look at one, only the first learns its exit code."""

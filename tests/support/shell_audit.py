@@ -90,7 +90,7 @@ def run(path: Path, pins: ExpectedKeys) -> subprocess.CompletedProcess[str]:
 
 
 def run_part(name: str, logs: Sequence[Sequence[str]]) -> list[list[str]]:
-    """What one of the script's jq programs writes for each of several inputs, given as lines.
+    """Returns the output of one of the script's jq programs for each of several inputs, given as lines.
 
     One process reads them all, for the start of jq is long.
     """

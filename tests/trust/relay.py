@@ -2,8 +2,8 @@
 
 The relay passes everything on, and writes down what it has seen. One of the kind `redirect` answers each request by the
 address of the service. Another kind is an origin, which the relay states in place of the service's, or `own` for its
-own address. Then it acknowledges every registration by itself. What is behind one address can look like one service
-with two histories.
+own address. Then it acknowledges every registration by itself. So one address can look like one service with two
+histories.
 """
 
 from __future__ import annotations

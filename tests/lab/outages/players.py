@@ -1,6 +1,6 @@
 """Players who go on with their games whatever happens to the service, and observers who ask for signed heads.
 
-What they were told is compared with logs, outages and heads, by plain SQL and the naive clock.
+The answers that they got are compared with logs, outages and heads, by plain SQL and the naive clock.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_forms_are_for_step_1() -> None:
         ("chance", {"first": 0, "markers": "AB"}),
     ],
 )
-def test_what_forms_mean_is_for_step_8(kind: str, changes: dict[str, object]) -> None:
+def test_the_meaning_of_forms_is_for_step_8(kind: str, changes: dict[str, object]) -> None:
     table, number = with_action_or_chance(kind)
     author = table.lines[number].entry.by
     log = edited(table, number, with_body(**changes), number)
