@@ -26,6 +26,7 @@ from tests.support import chance
 gc.disable()  # until the tests are collected
 chance.install()
 
+from tests.support.browsers import missing_browsers  # noqa: E402
 from tests.support.cluster import Cluster  # noqa: E402 # these import modules that draw randomness
 from tests.support.cluster import cluster as cluster_running  # noqa: E402
 from tests.support.forked import PRELOADED  # noqa: E402
@@ -163,6 +164,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for number, some in enumerate(waiting):
         order.insert(number * (between + 1), some)
     items[:] = [item for some in order for item in some]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says in one line which tests this run left out because the machine has no browser for them."""
+    reports = terminalreporter.stats.get("skipped", [])
+    missing = missing_browsers(each.longrepr[2] for each in reports if isinstance(each.longrepr, tuple))
+    if missing:
+        said = ", ".join(f"{name} ({count} tests)" for name, count in missing.items())
+        terminalreporter.write_line(f"NOT TESTED, for want of {said}: CONTRIBUTING.md says how to install", red=True)
 
 
 def pytest_collection_finish() -> None:

@@ -1,0 +1,61 @@
+"""Pages in Chromium that tests look at, and what goes wrong in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page
+
+PHONE: Final = {"viewport": {"width": 360, "height": 640}, "has_touch": True, "is_mobile": True}
+DESK: Final = {"viewport": {"width": 1280, "height": 800}}
+"""Screens for `visit`."""
+
+
+@dataclass
+class Faults:
+    """What went wrong in the pages of a test: an error in a console or a script, a violation of a policy."""
+
+    _found: list[str] = field(default_factory=list)
+    _expected: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page) -> None:
+        """Collects from now on what goes wrong in a page."""
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self._found.append(f"{page.url}: {_story(error)}"))
+
+    def _hear(self, said: ConsoleMessage) -> None:
+        if said.type == "error":
+            where = said.location.get("url", "")
+            self._found.append(f"{said.page.url if said.page else ''}: {said.text} ({where})")
+
+    def expect(self, pattern: str) -> None:
+        """Lets errors pass that match, such as the 409 of a request which the test wants to be refused."""
+        self._expected.append(pattern)
+
+    @property
+    def unexpected(self) -> list[str]:
+        return [text for text in self._found if not any(re.search(each, text) for each in self._expected)]
+
+
+def _story(error: Error) -> str:
+    return error.stack or error.message
+
+
+# The console alone does not tell a violation from a script's own words. A page cannot be asked after it is left, so
+# each violation is said where it happens.
+_TELL_VIOLATIONS: Final = """
+document.addEventListener("securitypolicyviolation", (event) => {
+    console.error(`securitypolicyviolation: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`);
+});
+"""
+
+
+def visit(chromium: Browser, faults: Faults, screen: dict[str, object], **options: object) -> Page:
+    """A page of a visitor with a storage of their own, on `screen`; `options` are further ones of Playwright."""
+    context = chromium.new_context(**{"locale": "en-GB", "timezone_id": "UTC", **screen, **options})  # type: ignore[arg-type] # by name
+    context.set_default_timeout(20_000)
+    context.add_init_script(_TELL_VIOLATIONS)
+    context.on("page", faults.watch)
+    return context.new_page()

@@ -1,0 +1,72 @@
+"""A real service on loopback, the Chromium of all these tests, and pages in it that fail a test if anything goes wrong.
+
+Playwright drives Debian's Chromium; it brings its own driver and no browser. Policies of pages are never bypassed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.support.browsers import CHROMIUM_OPTIONS, needs_browser
+from tests.support.service import Service, serving
+from tests.support.visits import DESK, PHONE, Faults, visit
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of this file's tests, with a process and a database of its own."""
+    with serving(tmp_path_factory.mktemp("service") / "data", forked=True) as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """Chromium without a window."""
+    program = needs_browser("chromium")
+    with sync_playwright() as playwright:
+        # Its own option would keep pages out of the back/forward cache, which other people's browsers have.
+        browser = playwright.chromium.launch(
+            executable_path=program,
+            args=list(CHROMIUM_OPTIONS),
+            ignore_default_args=["--disable-back-forward-cache"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def faults() -> Iterator[Faults]:
+    """Collects what goes wrong in pages, and fails the test at its end with all that it did not expect."""
+    found = Faults()
+    yield found
+    assert found.unexpected == []
+
+
+@pytest.fixture
+def visitor(chromium: Browser, faults: Faults) -> Iterator[Callable[..., Page]]:
+    """Makes visitors, each with a storage of their own: `visitor()` on a phone, `visitor(DESK)` at a desk."""
+    made: list[Page] = []
+
+    def make(screen: dict[str, object] = PHONE, **options: Any) -> Page:  # Any: options of Playwright
+        made.append(visit(chromium, faults, screen, **options))
+        return made[-1]
+
+    yield make
+    for page in made:
+        page.context.close()
+
+
+@pytest.fixture
+def phone(visitor: Callable[..., Page]) -> Page:
+    """A page of 360 x 640 pixels that is touched."""
+    return visitor(PHONE)
+
+
+@pytest.fixture
+def desk(visitor: Callable[..., Page]) -> Page:
+    """A page of 1,280 x 800 pixels, with a mouse."""
+    return visitor(DESK)
