@@ -1,0 +1,60 @@
+"""The gate of scripts finds each thing that it is there for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripts.page_scripts import BUDGET, faults, sizes, type_faults
+from tests.support.node_packages import node_packages
+
+
+def web_with(folder: Path, script: str = "", template: str = "") -> Path:
+    for name, text in (("static/log/a.js", script), ("templates/a.html", template)):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("x.innerHTML = y;", "innerHTML has no place"),
+        ("x.insertAdjacentHTML('beforeend', y);", "insertAdjacent has no place"),
+        ("document.cookie = 'a';", "document.cookie has no place"),
+        ("const f = new Function('a');", "new Function has no place"),
+        ("fetch('https://example.org/');", "https://e has no place"),
+        ("// " + "x" * 118, "121 columns"),
+        ("\n" * 1_801, "1,801 lines"),
+        ("".join(f"// {'x' * 100}\n" for _ in range(1_500)), "156,000 bytes"),
+    ],
+)
+def test_a_script_that_goes_over_is_found(tmp_path: Path, script: str, said: str) -> None:
+    (found,) = faults(web_with(tmp_path, script))
+    assert said in found
+
+
+@pytest.mark.parametrize("template", ["{{ name|safe }}", "{{ name | safe }}", "{% autoescape false %}"])
+def test_a_template_that_does_not_escape_is_found(tmp_path: Path, template: str) -> None:
+    (found,) = faults(web_with(tmp_path, template=template))
+    assert found.endswith("templates/a.html:1: switches escaping off")
+
+
+def test_good_files_have_no_fault(tmp_path: Path) -> None:
+    web = web_with(tmp_path, "export const a = 1;\n", "<p>{{ name }}</p> <p>Your key is safe.</p>")
+    assert list(faults(web)) == []
+    assert sizes([web / "static/log/a.js"]) == {"lines": 1, "bytes": 20, "bytes compressed": 40}
+    assert set(BUDGET) == {"lines", "bytes", "bytes compressed"}
+
+
+def test_a_wrong_type_is_found(tmp_path: Path) -> None:
+    packages = node_packages()
+    if packages is None:
+        pytest.skip("Node.js or npm is missing")
+    good = "/** @param {string} name */\nexport const hail = (name) => name.trim();\n"
+    web = web_with(tmp_path, good)
+    assert type_faults(web, packages) == []
+    (web / "static/b.js").write_text("import { hail } from './log/a.js';\nhail(3);\n")
+    (found,) = type_faults(web, packages)
+    assert "static/b.js(2,6): error TS2345" in found
