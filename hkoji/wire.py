@@ -190,6 +190,8 @@ class ServiceModel(TypedDict):
     rulesets: list[str]
     mail: str | None
     """The service's mail address; null if nobody can play by mail here"""
+    web: bool
+    """Whether the service has pages for people with a browser"""
     slack: int
     """Seconds after a deadline before the service writes a `timeout`"""
     time: str

@@ -305,7 +305,7 @@ class Board(ABC):
         lines: list[str] = []
         own = 0
         for step in self.position.replay.steps:
-            lines.extend(line for event in step.events if (line := self._line(event)))
+            lines.extend(line for event in step.events if (line := self.event_line(event)))
             if step.entry.kind == "reveal":
                 lines.append(self.score_line(step))
             if self.you and any(isinstance(event, DECISIONS) and event.seat == self.me for event in step.events):
@@ -314,7 +314,8 @@ class Board(ABC):
             return lines[-3:]
         return (lines[own:] or lines[max(own - 1, 0) :])[-_NEWS:]
 
-    def _line(self, event: Event) -> str:
+    def event_line(self, event: Event) -> str:
+        """What an event of the rules was, in words, three spaces and notation; empty for one that is no news."""
         if isinstance(event, DECISIONS):
             return self.decision_line(event.seat, event.action)
         if isinstance(event, Reveal):

@@ -63,6 +63,7 @@ from hkoji_server.settings import Settings, cap_of_address, load, own_address, p
 from hkoji_server.store.contract import timed_store
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_store
+from hkoji_server.web.pages import Pages
 
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
 
@@ -188,6 +189,8 @@ class Application:
             ):
                 # `include_router` would build each route a second time; there is nothing to add to them.
                 self.api.router.routes.extend(make(cases).routes)
+            if settings.web:
+                self.api.router.routes.extend(Pages(cases).routes())
             self._outermost = self._with_middleware(limits)
             _tune_garbage_collection()
             log.debug(

@@ -213,6 +213,8 @@ class Settings(BaseSettings):
     """HOST:PORT of the metrics of `hkoji admin mail run` for Prometheus; players must not be able to reach it."""
     mail_keep_days: int = Field(default=180, ge=1, le=_LONGEST // DAY)
     """How many days after the end of a game the mails of its players are kept, as evidence."""
+    web: bool = True
+    """Whether the service has pages on which people watch and play in a browser."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)

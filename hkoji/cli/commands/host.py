@@ -59,6 +59,9 @@ def serve(
     registration: Annotated[
         str | None, typer.Option("--registration", help="Registration of players: open, code or closed [open].")
     ] = None,
+    web: Annotated[
+        bool | None, typer.Option("--web/--no-web", help="Whether it has pages for people with a browser [web].")
+    ] = None,
     max_body: Annotated[int | None, typer.Option("--max-body", help="The largest request in bytes [16384].")] = None,
     max_connections: Annotated[
         int | None, typer.Option("--max-connections", help="Most connections of a process [20000].")

@@ -173,6 +173,7 @@ def make_games_router(cases: UseCases) -> APIRouter:
             registration=cases.settings.registration,
             rulesets=sorted(RULESETS),
             mail=cases.settings.mail,
+            web=cases.settings.web,
             slack=cases.settings.slack,
             time=cases.sources.at(),
         )

@@ -33,8 +33,8 @@ _HEADERS: Final = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_POLICY: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 _HTTPS_ONLY: Final = (b"strict-transport-security", b"max-age=31536000")
 _LINKS: Final = INVITATION_PATH.partition("{")[0]
 _UNSTORED: Final = (b"cache-control", b"no-store")
@@ -91,11 +91,11 @@ class RequestFrame:
                 status = message["status"]
                 own = (NUMBER, number.encode()), (TIME, self._time().encode())
                 headers = [*message["headers"], *self._headers, *own]
-                for name, _ in message["headers"]:
-                    if name == b"cache-control":
-                        break
-                else:
+                given = {name for name, _ in message["headers"]}
+                if b"cache-control" not in given:
                     headers.append(_UNSTORED)
+                if _POLICY[0] not in given:  # a browser would enforce both
+                    headers.append(_POLICY)
                 message = {**message, "headers": headers}
             await send(message)
 

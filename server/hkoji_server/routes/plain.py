@@ -147,12 +147,12 @@ class PlainEndpoint(ABC):
 def tagged_answer(scope: Scope, tag: str, body: str | bytes, media_type: str) -> Response:
     """Returns the answer with `body` and the ETag `tag`, or 304 if the client has named this tag."""
     headers = {"ETag": f'"{tag}"', "Cache-Control": "no-cache"}
-    if _is_known(scope, headers["ETag"]):
+    if names_tag(scope, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=media_type, headers=headers)
 
 
-def _is_known(scope: Scope, tag: str) -> bool:
+def names_tag(scope: Scope, tag: str) -> bool:
     """Returns whether the request's `If-None-Match` names `tag`, as RFC 9110 compares it: a weak tag counts too.
 
     A field that is not well-formed names no tag.

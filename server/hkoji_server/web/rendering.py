@@ -1,0 +1,162 @@
+"""Turns values into HTML: the language of a reader, the templates, and the answers with their headers.
+
+Jinja2 escapes every value. It is loaded with the first page, so that a service which nobody opens in a browser neither
+starts later nor holds it in memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hkoji.manual.catalogues import load_speaker
+from hkoji.messages.text import ENGLISH, LANGUAGES, Speaker
+from hkoji_server.routes.plain import names_tag
+from hkoji_server.web.page_texts import worded
+from hkoji_server.web.static_files import POLICY, accepts_gzip, static_files
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES: Final = Path(__file__).with_name("templates")
+HTML: Final = "text/html; charset=utf-8"
+_LEVEL: Final = 5
+_HEADERS: Final = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Vary": "Accept-Language, Accept-Encoding",
+}
+_BARE: Final = {"Cache-Control": "no-cache", "Vary": "Accept-Language, Accept-Encoding"}
+"""The headers of a page without scripts and style. It gets the policy of all answers, which lets it load nothing."""
+
+
+class Reader(NamedTuple):
+    """The language of a request, and whether its address names it: then the links of the page name it too."""
+
+    language: str
+    named: bool = False
+
+    @property
+    def say(self) -> Speaker:
+        """The speaker of the language."""
+        return _speaker(self.language)
+
+    def link(self, path: str, /, **query: object) -> str:
+        """Returns an address on this service, with those values of its query that are not None."""
+        given = {name: value for name, value in query.items() if value is not None}
+        if self.named:
+            given["lang"] = self.language
+        return f"{path}?{urlencode(given)}" if given else path
+
+
+_speaker = lru_cache(maxsize=len(LANGUAGES))(load_speaker)
+
+
+def reader_of(request: Request) -> Reader:
+    """Returns the reader of a request: `lang` of its query, else the language that its browser prefers."""
+    named = request.query_params.get("lang")
+    if named in LANGUAGES:
+        return Reader(named, named=True)
+    return Reader(preferred(request.headers.get("accept-language", "")))
+
+
+def preferred(accepted: str) -> str:
+    """Returns that of the languages which an `Accept-Language` prefers; English if it has none of them."""
+    best, most = ENGLISH, 0.0
+    for part in accepted.split(","):
+        name, _, parameter = part.strip().partition(";")
+        code = name.strip().partition("-")[0].lower()
+        weight = _weight(parameter)
+        if code in LANGUAGES and weight > most:
+            best, most = code, weight
+    return best
+
+
+def _weight(parameter: str) -> float:
+    name, _, value = parameter.strip().partition("=")
+    if name.strip().lower() != "q":
+        return 1.0
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        cache_size=-1,
+    )
+
+
+def rendered(template: str, reader: Reader, /, *, web: bool = True, **values: object) -> str:
+    """Returns a page as HTML. With `web` it loads style and scripts; else it loads nothing.
+
+    Templates have `t`, which gives a text by its key and values; `say`, which gives a message in the reader's language;
+    and `link`, which makes an address of a path and a query.
+    """
+
+    def text(key: str, **given: object) -> str:
+        return worded(key, reader.say, given)
+
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            t=text,
+            say=reader.say,
+            link=reader.link,
+            lang=reader.language,
+            languages=LANGUAGES,
+            web=web,
+            static=static_files().base if web else "",
+        )
+    )
+
+
+def html(
+    request: Request,
+    body: str,
+    status: int = 200,
+    *,
+    tag: str | None = None,
+    web: bool = True,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Returns a page, compressed if the client takes that. `tag` is its ETag; by default a hash of the page."""
+    sent = body.encode()
+    common = {**(_HEADERS if web else _BARE), **(headers or {})}
+    if status == 200:
+        tag = tag or sha256(sent).hexdigest()[:32]
+        # A compressed page means the same, but is not the same bytes: the tag is weak.
+        common["ETag"] = f'W/"{tag}"'
+        if names_tag(request.scope, f'"{tag}"'):
+            return Response(status_code=304, headers=common)
+    if accepts_gzip(request):
+        return Response(gzip.compress(sent, _LEVEL, mtime=0), status, {**common, "Content-Encoding": "gzip"}, HTML)
+    return Response(sent, status, common, HTML)
+
+
+def unchanged(request: Request, tag: str) -> Response | None:
+    """Returns the answer 304 if the client has the page with this tag; else None."""
+    if not names_tag(request.scope, f'"{tag}"'):
+        return None
+    return Response(status_code=304, headers={**_HEADERS, "ETag": f'W/"{tag}"'})

@@ -1,0 +1,117 @@
+"""The files that pages load: style, art, scripts and words, at `/static/HASH/NAME`.
+
+One hash over all of them is in the address, so a browser may keep each for ever: another version has other addresses.
+They are read and compressed once, when the first is asked for or the first page is made.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hkoji.manual.catalogues import load_speaker
+from hkoji.messages.text import LANGUAGES
+from hkoji_server.web.page_texts import words_in
+
+FOLDER: Final = Path(__file__).with_name("static")
+PATH: Final = "/static/{hash}/{name:path}"
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "worker-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types hkoji",
+        "manifest-src 'self'",
+    )
+)
+"""The policy of each page. A worker has the one that its script came with."""
+_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+}
+_KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+_GONE: Final = {"Cache-Control": "no-store"}
+
+
+class StaticFile(NamedTuple):
+    """A file as it is sent; `compressed` is None where that would not be shorter."""
+
+    media_type: str
+    body: bytes
+    compressed: bytes | None
+
+
+class StaticFiles(NamedTuple):
+    """All files by name, and the hash over names and contents."""
+
+    hash: str
+    files: Mapping[str, StaticFile]
+
+    @property
+    def base(self) -> str:
+        """The beginning of the address of each file."""
+        return f"/static/{self.hash}/"
+
+
+@cache
+def static_files() -> StaticFiles:
+    """Returns the files of this version."""
+    found = dict(sorted(_contents()))
+    digest = sha256()
+    for name, body in found.items():
+        digest.update(f"{name}\n{len(body)}\n".encode() + body)
+    return StaticFiles(digest.hexdigest()[:16], {name: _prepared(name, body) for name, body in found.items()})
+
+
+def _contents() -> Iterator[tuple[str, bytes]]:
+    for path in FOLDER.rglob("*"):
+        if path.suffix in _TYPES:
+            yield path.relative_to(FOLDER).as_posix(), path.read_bytes()
+    for language in LANGUAGES:
+        words = words_in(load_speaker(language))
+        yield f"words.{language}.json", json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _prepared(name: str, body: bytes) -> StaticFile:
+    compressed = gzip.compress(body, 9, mtime=0)
+    return StaticFile(_TYPES[Path(name).suffix], body, compressed if len(compressed) < len(body) else None)
+
+
+async def send_static(request: Request) -> Response:
+    """Answers with a file, or with 404 for one of another version, which nobody may keep."""
+    made = static_files()
+    found = made.files.get(request.path_params["name"])
+    if found is None or request.path_params["hash"] != made.hash:
+        return Response("no such file\n", 404, _GONE, "text/plain")
+    headers = {**_KEPT, "Content-Security-Policy": POLICY}
+    if found.compressed is not None and accepts_gzip(request):
+        return Response(found.compressed, 200, {**headers, "Content-Encoding": "gzip"}, found.media_type)
+    return Response(found.body, 200, headers, found.media_type)
+
+
+def accepts_gzip(request: Request) -> bool:
+    """Returns whether the client takes a body that `gzip` has compressed."""
+    for coding in request.headers.get("accept-encoding", "").split(","):
+        name, _, weight = coding.strip().partition(";")
+        if name.strip().lower() == "gzip":
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
