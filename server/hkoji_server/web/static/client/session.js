@@ -1,0 +1,232 @@
+// Speaks to the service for one player: requests, registration, login, keys. docs/spec/http.md; docs/spec/log.md, "Client
+// rules". Every text is kept before it is sent, and sent again with the same bytes. Games are in game.js. It shows nothing.
+import { decode } from '../log/text.js';
+import { sign } from '../log/sig.js';
+import { keyOf, now, state } from '../log/write.js';
+import { keptServices, openStore } from './store.js';
+import { fingerprint, newPin, Refused, refuse } from './trust.js';
+
+/** An answer of the service that is none of 200 to 299, or none at all (`status` 0). `key` is a text of WORDS. */
+export class ServiceError extends Error {
+  constructor(status, { code = 'no-answer', detail = '', ...more } = {}) {
+    super(`${status} ${code}: ${detail}`);
+    Object.assign(this, { status, code, detail, ...more });
+    this.key = `problem-${code}`;
+    this.values = { detail, ...more };
+  }
+
+  /** Whether the service has refused: after any other answer it may have taken what was sent. */
+  get refused() {
+    return [400, 403, 409, 422].includes(this.status) || this.code === 'too-many-games';
+  }
+}
+
+const pause = seconds => new Promise(done => setTimeout(done, seconds * 1000));
+const LONGEST_WAIT = 60; // of all pauses of one request together, in seconds
+const CLOCK_SECONDS = 120;
+
+/** Takes turns with the other tabs of this browser. */
+export const turns = (name, work) => navigator.locks.request(name, work);
+
+/** What a tab keeps until it is closed: the login. A browser may refuse that; then each page logs in. */
+const tab = {
+  get: name => { try { return sessionStorage.getItem(name) } catch { return null } },
+  set: (name, value) => { try { sessionStorage.setItem(name, value) } catch { /* the next page logs in again */ } },
+};
+
+export class Session {
+  /** @param {{origin: string, check: Function, fetch?: typeof fetch, open?: typeof openStore, lock?: typeof turns,
+   *   kept?: typeof keptServices, memory?: typeof tab}} platform  what differs between a page and a test in Node */
+  constructor({ origin, check, fetch: send = globalThis.fetch, open = openStore, kept = keptServices, lock = turns,
+    memory = tab }) {
+    Object.assign(this, { origin, check, open, kept, lock, memory });
+    this.fetch = send.bind(globalThis);
+    this.remarks = []; // [key, values] of WORDS for the player, each once
+    this.ahead = 0; // by how many seconds the service's clock is ahead of this device's
+  }
+
+  /** Tells the player something once. */
+  remark(key, values = {}) {
+    const text = JSON.stringify([key, values]);
+    if (!this.remarks.some(each => JSON.stringify(each) === text)) this.remarks.push([key, values]);
+  }
+
+  /** The time by the service's clock, in seconds since 1970. */
+  get now() { return Date.now() / 1000 + this.ahead }
+
+  // --- requests ------------------------------------------------------------------------------------------------------
+
+  async send(method, path, body, token, more = {}) {
+    const headers = { ...more.headers };
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    if (token) headers.Authorization = `Bearer ${token}`;
+    const options = { redirect: 'error', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' };
+    try {
+      const answer = await this.fetch(this.origin + path, { method, body, headers, signal: more.signal, ...options });
+      this.compareClocks(answer.headers.get('Hkoji-Time'));
+      return answer;
+    } catch (error) {
+      if (error?.name === 'AbortError') throw error;
+      throw new ServiceError(0);
+    }
+  }
+
+  /** One request: the text of the answer. The same bytes are sent again after `Retry-After`, and after a new login. */
+  async call(method, path, body, { login = false } = {}) {
+    for (let waited = 0, renewed = false; ;) {
+      const answer = await this.send(method, path, body, login ? await this.token(renewed) : null);
+      const text = await answer.text().catch(() => { throw new ServiceError(0) });
+      if (answer.ok) return text;
+      const after = Number(answer.headers.get('Retry-After') ?? NaN);
+      if (answer.status === 401 && login && !renewed) renewed = true;
+      else if ([429, 503].includes(answer.status) && waited + after <= LONGEST_WAIT) {
+        waited += Math.max(1, after);
+        await pause(Math.max(1, after));
+      } else {
+        let problem = {};
+        try { problem = JSON.parse(text) } catch { /* it comes from a proxy */ }
+        throw new ServiceError(answer.status, problem);
+      }
+    }
+  }
+
+  /** @returns {Promise<any>} */
+  async json(method, path, value, options) {
+    const body = value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
+    return JSON.parse(await this.call(method, path, body, options) || 'null');
+  }
+
+  compareClocks(time) {
+    if (!time) return;
+    this.ahead = Date.parse(time) / 1000 - Date.now() / 1000;
+    if (Math.abs(this.ahead) > CLOCK_SECONDS) this.remark('clock-of-device', { minutes: Math.round(-this.ahead / 60) });
+  }
+
+  /** Warns if a time that the service has signed just now is far off the time that its answers state. */
+  compareTime(at, key) {
+    if (Math.abs(Date.parse(at) / 1000 - this.now) > CLOCK_SECONDS) this.remark(key, { at });
+  }
+
+  // --- the service and the player ------------------------------------------------------------------------------------
+
+  /** Meets the service of this address, and opens what this browser keeps for it. */
+  async meet() {
+    const service = this.service = await this.json('GET', '/v1/service');
+    // The login is signed for this text, so an origin with a path or of another place is none that may be signed here.
+    if (new URL(service.origin).origin !== this.origin || new URL(service.origin).pathname !== '/') {
+      refuse('other-origin', { origin: service.origin });
+    }
+    const here = await fingerprint(service.key), others = (await this.kept()).filter(each => each !== here);
+    this.store = await this.open(here);
+    if (others.length && !await this.store.get('meta', 'service')) refuse('other-service-key', { fingerprint: here });
+    await this.load();
+    return service;
+  }
+
+  /** Reads who plays here: `me` has the name and the key, or is null. */
+  async load() {
+    const me = await this.store.get('meta', 'me'), key = me && await this.store.get('keys', me.key);
+    this.me = me && key ? { name: me.name, ...key } : null;
+    return this.me;
+  }
+
+  /** The player said that the new key of this address's service is right. */
+  confirmService() { return this.store.keep([['meta', 'service', { key: this.service.key }]]) }
+
+  /** Keeps a new key, with its seed until the player has proved a copy of it. @param {Uint8Array} seed */
+  async keepKey(seed, name) {
+    const key = { ...await keyOf(seed), seed };
+    await this.store.keep([['keys', key.text, key], ['meta', 'me', { name, key: key.text }],
+      ['meta', 'service', { key: this.service.key }]]);
+    return this.load();
+  }
+
+  /** Forgets the seed: from now on the key can sign here, and cannot be copied. */
+  async proveCopy() {
+    const { seed, name, ...key } = this.me;
+    await this.store.keep([['keys', key.text, key]]);
+    return this.load();
+  }
+
+  /** What the service says of a player; null if nobody has this name. */
+  async player(name) {
+    try { return await this.json('GET', `/v1/players/${name}`) } catch (error) {
+      if (error.status === 404) return null;
+      throw error;
+    }
+  }
+
+  /** Registers the player, by the statement that was kept first. `code` is that of the operator. */
+  async register(code) {
+    const { name, text: key } = this.me, place = ['register', key, name], { origin } = this.service;
+    let statement = await this.store.get('statements', place);
+    if (!statement) {
+      statement = await state(this.me, 'hkoji.register.v1', { at: now(), key, name, origin });
+      await this.store.keep([['statements', place, statement]]);
+    }
+    await this.json('POST', '/v1/players', code ? { ...statement, code } : statement);
+    await this.store.keep([['pins', name, newPin(name, key, 'compared')], ['meta', 'registered', key]]);
+  }
+
+  /** The token of a login with the key; a new one if the last has ended. */
+  async token(renew = false) {
+    const place = `hkoji-token ${this.origin} ${this.me.text}`, kept = JSON.parse(this.memory.get(place) ?? 'null');
+    if (kept && !renew && Date.parse(kept.expires) / 1000 > this.now + 60) return kept.token;
+    const { text } = await this.json('POST', '/v1/login/challenge'), asked = decode(text, 1024);
+    // The one foreign text that is signed here.
+    const form = Object.keys(asked).join() === 'expires,nonce,origin,v' && asked.v === 1
+      && /^[0-9a-f]{64}$/.test(asked.nonce) && !Number.isNaN(Date.parse(asked.expires));
+    if (!form || asked.origin !== this.service.origin) refuse('login-elsewhere', { origin: asked.origin });
+    const sig = await sign(this.me, 'hkoji.login.v1', text);
+    const given = await this.json('POST', '/v1/login', { name: this.me.name, sig, text });
+    this.memory.set(place, JSON.stringify(given));
+    return given.token;
+  }
+
+  // --- other keys ----------------------------------------------------------------------------------------------------
+
+  /** Replaces the key by a new one, whose file the player has saved. Games follow with their next turn. */
+  async changeKey(seed) {
+    const { name, text: old } = this.me, { origin } = this.service;
+    let moving = await this.store.get('meta', 'moving');
+    if (!moving) {
+      const key = { ...await keyOf(seed), seed };
+      const said = await state(key, 'hkoji.newkey.v1', { at: now(), key: key.text, name, old, origin });
+      moving = { key: key.text, body: { ...said, old_sig: await sign(this.me, 'hkoji.newkey.v1', said.text) } };
+      await this.store.keep([['keys', key.text, key], ['meta', 'moving', moving]]);
+    }
+    await this.json('POST', `/v1/players/${name}/key`, moving.body);
+    return this.moved(moving.key);
+  }
+
+  /** Revokes the current key: nothing that it signs counts any more. */
+  async revoke() {
+    const { name, text: key } = this.me, place = ['revoke', key, name], { origin } = this.service;
+    const said = await this.store.get('statements', place)
+      ?? await state(this.me, 'hkoji.revoke.v1', { at: now(), key, name, origin });
+    await this.store.keep([['statements', place, said]]);
+    return this.json('POST', `/v1/players/${name}/revocation`, said);
+  }
+
+  /** Takes up a name with this browser's key, by a code of the operator or of a letter. */
+  async recover(code) {
+    const { name, text: key } = this.me, place = ['recover', key, name], { origin } = this.service;
+    const said = await this.store.get('statements', place)
+      ?? await state(this.me, 'hkoji.recover.v1', { at: now(), key, name, origin });
+    await this.store.keep([['statements', place, said]]);
+    const found = await this.json('POST', `/v1/players/${name}/recovery`, { ...said, code });
+    const pin = newPin(name, key, 'compared');
+    pin.keys.push(...found.earlier.map(each => each.key));
+    await this.store.keep([['pins', name, pin], ['meta', 'registered', key]]);
+  }
+
+  async moved(key) {
+    const { name } = this.me, pin = await this.store.get('pins', name) ?? newPin(name, this.me.text, 'compared');
+    const keys = [...new Set([...pin.keys, key])];
+    await this.store.keep([['meta', 'me', { name, key }], ['meta', 'moving', undefined], ['meta', 'registered', key],
+      ['pins', name, { ...pin, key, keys, compared: [...pin.compared, key] }]]);
+    return this.load();
+  }
+}
+
+export { Refused };

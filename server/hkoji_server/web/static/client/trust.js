@@ -1,0 +1,255 @@
+// Decides what this browser believes of a service and of players: keys, views, signed heads; and keeps what it refuses.
+// docs/spec/log.md, "Client rules"; docs/spec/evidence.md. Steps 1 to 7 of the audit are in log/check.js. Here is what a
+// log alone does not say: which key a name had before, and what this player was shown. It sends and shows nothing.
+import { base64, decode, sha256, to64 } from '../log/text.js';
+import { signed } from '../log/sig.js';
+
+/** Why something was refused: `key` and `values` of a text of WORDS. Nothing was signed, sent or accepted. */
+export class Refused extends Error {
+  constructor(key, values = {}) {
+    super(key);
+    this.key = key;
+    this.values = values;
+  }
+}
+/** @returns {never} */
+export const refuse = (key, values) => { throw new Refused(key, values); };
+
+/** A key as people compare it, the same as `ssh-keygen -l` prints. @param {string} key */
+export async function fingerprint(key) {
+  const hash = await crypto.subtle.digest('SHA-256', base64(key.split(' ')[1]));
+  return 'SHA256:' + to64(new Uint8Array(hash)).replace(/=+$/, '');
+}
+
+// --- the keys of players ---------------------------------------------------------------------------------------------
+
+/**
+ * @typedef {{name: string, key: string, keys: string[], how: 'compared' | 'link' | 'followed' | 'seen',
+ *   compared: string[], held: string[], delegated: string[]}} Pin  `keys` are all that are known to be the player's
+ */
+
+/** @returns {Pin} */
+export const newPin = (name, key, how = /** @type {Pin['how']} */ ('seen')) =>
+  ({ name, key, keys: [key], how, compared: [], held: [], delegated: [] });
+
+/** What a log says of its two players: their keys in order, and the keys that the service holds for them. */
+export function seatsOf(lines) {
+  const seats = [];
+  for (const { entry: { body, by, kind, seq } } of lines) {
+    const seat = seats.find(each => each.name === (body.name ?? by));
+    if ((kind === 'open' && !seats.length) || (kind === 'join' && seats.length === 1)) {
+      const held = body.gateway ? [{ gateway: body.gateway, only: true, seq }] : [];
+      seats.push({ name: by, first: body.key, later: [], held, key: body.key });
+    } else if (seat && (kind === 'rekey' || kind === 'revoke')) {
+      seat.later.push({ key: body.key, old: body.old, vouched: kind === 'revoke' });
+      seat.key = body.key;
+    } else if (seat && kind === 'delegate' && body.gateway) seat.held.push({ gateway: body.gateway, only: false, seq });
+  }
+  return seats;
+}
+
+/**
+ * Compares the keys of a game's players with those that are known here. Returns the pins that change, and remarks for
+ * the player. `ask` gives what the service says of a player; `pinOf` the kept pin.
+ */
+export async function meet(lines, { me, origin, pinOf, ask }) {
+  const pins = [], remarks = [];
+  const byLink = Boolean(lines.find(each => each.entry.kind === 'open')?.entry.body.invite?.link);
+  const seats = seatsOf(lines);
+  for (const seat of seats) {
+    const mine = seat.name === me, kept = await pinOf(seat.name);
+    verifyHeld(seat, kept, mine, origin);
+    const pin = kept ? structuredClone(kept) : newPin(seat.name, seat.first);
+    const introduced = byLink && seats.length === 2 && !mine && seats.some(each => each.name === me);
+    if (introduced && pin.how !== 'compared' && pin.key === seat.first) pin.how = 'link';
+    const before = pin.key;
+    await learnFirst(pin, seat, mine, origin, ask);
+    await learnLater(pin, seat, mine);
+    if (pin.key !== before) {
+      if (pin.how !== 'compared' || !pin.compared.includes(pin.key)) pin.how = 'followed';
+      remarks.push(['key-followed', { name: seat.name, fingerprint: await fingerprint(pin.key) }]);
+    }
+    for (const { gateway, only, seq } of seat.held) {
+      const list = only ? pin.held : pin.delegated;
+      if (list.includes(gateway.key)) continue;
+      list.push(gateway.key);
+      if (!mine) remarks.push([only ? 'held-player' : 'held-since', { name: seat.name, entry: seq + 1 }]);
+    }
+    if (JSON.stringify(pin) !== JSON.stringify(kept)) pins.push(pin);
+  }
+  return { pins, remarks };
+}
+
+/** Only this service may hold a key here, and a player with a key of their own has not given the game away unasked. */
+function verifyHeld(seat, pin, mine, origin) {
+  for (const { gateway, only } of seat.held) {
+    if (gateway.origin !== origin) refuse('held-elsewhere', { name: seat.name, origin: gateway.origin });
+    if (!only || !pin) continue;
+    const expected = pin.held.includes(gateway.key) || pin.compared.includes(gateway.key);
+    if (!expected && !(mine && pin.keys.includes(gateway.key))) refuse('held-instead', { name: seat.name });
+  }
+}
+
+async function learnFirst(pin, { name, first, later }, mine, origin, ask) {
+  if (pin.keys.includes(first)) return;
+  const all = [first, ...later.map(each => each.key)], place = all.findIndex(key => pin.keys.includes(key));
+  if (place > 0) pin.keys.push(...all.slice(0, place)); // each has signed in this game for the one that follows it
+  else if (mine && pin.compared.includes(first)) pin.keys.push(first);
+  else {
+    const steps = await successors(name, origin, ask);
+    const forwards = follow(steps, pin.key, first), backwards = follow(steps, first, pin.key);
+    if (!forwards && !backwards && !pin.compared.includes(first)) {
+      refuse(mine ? 'another-key-mine' : 'another-key', {
+        name, shown: await fingerprint(first), known: await fingerprint(pin.key),
+      });
+    }
+    pin.keys.push(...(forwards ?? [first, ...(backwards ?? []).slice(0, -1)]).filter(key => !pin.keys.includes(key)));
+    if (forwards || !backwards) pin.key = first;
+  }
+}
+
+async function learnLater(pin, { name, later }, mine) {
+  for (const { key, old, vouched } of later) {
+    if (pin.keys.includes(key)) continue;
+    if (vouched && !pin.compared.includes(key)) {
+      refuse(mine ? 'seat-taken-over' : 'key-vouched', { name, shown: await fingerprint(key) });
+    }
+    pin.keys.push(key);
+    if (old === pin.key) pin.key = key;
+  }
+}
+
+/** The changes of a player's key that both keys have signed at this service, from the old key to the new. */
+async function successors(name, origin, ask) {
+  const steps = new Map();
+  for (const { key, text, sig, new_sig: newSig } of (await ask(name))?.earlier ?? []) {
+    if (!text || !sig || !newSig) continue;
+    try {
+      const said = decode(text, 1024);
+      const whole = said.name === name && said.old === key && said.origin === origin;
+      if (whole && await signed(key, 'hkoji.newkey.v1', sig, text)
+        && await signed(said.key, 'hkoji.newkey.v1', newSig, text)) steps.set(key, said.key);
+    } catch { /* a statement that cannot be read proves nothing */ }
+  }
+  return steps;
+}
+
+/** The keys after `start` up to `end`, or null if no chain of steps leads there. */
+function follow(steps, start, end) {
+  const passed = [];
+  for (let key = start; key !== end;) {
+    const next = steps.get(key);
+    if (next === undefined || passed.includes(next)) return null;
+    passed.push(key = next);
+  }
+  return passed;
+}
+
+// --- views and heads -------------------------------------------------------------------------------------------------
+
+/** Reads a signed view or head of the service. */
+async function statement(server, space, { text, sig }, game, key) {
+  let said = null;
+  try { if (await signed(server, space, sig, text)) said = decode(text); } catch { /* it is no statement */ }
+  if (!said) refuse(key);
+  if (said.game !== game) refuse('another-game');
+  return said;
+}
+export const readView = (server, it, game) => statement(server, 'hkoji.view.v1', it, game, 'view-false');
+export const readHead = (server, it, game) => statement(server, 'hkoji.head.v1', it, game, 'head-false');
+
+/** A view takes nothing back: each round begins with the cards that were shown before. */
+export function verifyGrowth(before, now) {
+  for (const { round, cards } of before?.dealt ?? []) {
+    const later = now.dealt.find(each => each.round === round)?.cards ?? '';
+    if (!later.startsWith(cards)) refuse('view-shrinks', { round });
+  }
+}
+
+const HEAD_SECONDS = 120;
+const seconds = time => Date.parse(time) / 1000;
+
+/** Checks lines against signed heads: the entry that was the last, and no later entry with an earlier time. */
+export function verifyHeads(heads, lines) {
+  for (const { at, head, seq } of heads) {
+    if (seq < lines.length && lines[seq].head !== head) refuse('head-differs', { entry: seq });
+    const next = lines[seq + 1];
+    if (next && seconds(next.receipt.at) < seconds(at) - HEAD_SECONDS) refuse('head-later', { entry: seq + 1 });
+  }
+}
+
+/** When the next signed head is wanted, in seconds from now; null where no clock runs for the opponent. */
+export function nextHead(deadline, slack, now) {
+  if (!deadline) return null;
+  const over = seconds(deadline) + slack + 1 - now;
+  return over > 0 ? Math.min(300, over) : 300;
+}
+
+/** At the end, the cards that this player was shown are those that the seed has dealt, and then some of those drawn. */
+export function verifyEnd(deal, view, seat, width) {
+  for (const { round, cards } of view.dealt) {
+    const dealt = deal.find(each => each.round === round);
+    if (!dealt) continue;
+    const shown = cards.match(new RegExp(`.{${width}}`, 'g')) ?? [], hand = dealt.hands[seat];
+    const turns = [0, 1].map(first => dealt.draws.filter((_, n) => n % 2 === first)); // they draw in turn
+    const fits = turns.some(mine => shown.every((card, n) => card === [...hand, ...mine][n]));
+    if (!fits || shown.length < hand.length) refuse('view-not-dealt', { round });
+  }
+}
+
+// --- evidence --------------------------------------------------------------------------------------------------------
+
+const quoted = text => `"${text.replaceAll('"', '\\"')}"`;
+const wrapped = (kind, { sig, text }) => `{"${kind}":{"sig":"${sig}","text":${quoted(text)}}}`;
+const ROOM = { view: 2 ** 20, head: 2 ** 19, refused: 2 ** 20 + 3 * 2 ** 18 }; // bytes of one game, 3.25 MiB together
+const MOST = { view: 1024, head: 512, refused: 2048 };
+
+/** The changes of the store that add `line` to a game's evidence of this kind; none if it is there or does not fit. */
+export async function keepEvidence(store, game, kind, line) {
+  const there = await store.list('evidence', game, kind);
+  const size = there.reduce((sum, each) => sum + each.length + 1, line.length + 1);
+  if (there.includes(line) || size > ROOM[kind] || there.length >= MOST[kind]) return [];
+  return [['evidence', [game, kind, there.length], line]];
+}
+export const keepView = (store, game, view) => keepEvidence(store, game, 'view', wrapped('view', view));
+
+/** Keeps of what was refused all that the service has signed: lines (parsed, with their text), a view, a head. */
+export async function keepRefused(store, server, game, { lines = [], view = null, head = null }) {
+  const said = [];
+  for (const { entry, receiptText, receiptSig, sig, text, line } of lines) {
+    const own = entry.by === 'server' && await signed(server, 'hkoji.server.v1', sig, text).catch(() => false);
+    const given = receiptText && await signed(server, 'hkoji.receipt.v1', receiptSig, receiptText).catch(() => false);
+    if (entry.game === game && (own || given)) said.push(line);
+  }
+  if (view && await readView(server, view, game).catch(() => null)) said.push(wrapped('view', view));
+  if (head && await readHead(server, head, game).catch(() => null)) said.push(wrapped('head', head));
+  for (const each of said) await store.keep(await keepEvidence(store, game, 'refused', `{"refused":${each}}`));
+  return said.length;
+}
+
+/** Keeps a head that holds: of each entry the newest, the last before its deadline and the first after it. */
+export async function keepHead(store, game, head, deadline) {
+  const said = decode(head.text), place = [game, said.seq, said.head];
+  const all = [...await store.get('heads', place) ?? [], { at: said.at, ...head }];
+  const ordered = all.sort((a, b) => seconds(a.at) - seconds(b.at));
+  const before = ordered.filter(each => deadline && each.at <= deadline).at(-1);
+  const after = ordered.find(each => deadline && each.at > deadline);
+  return [['heads', place, [...new Set([before, after, ordered.at(-1)].filter(Boolean))]]];
+}
+
+/** A file of evidence: docs/spec/evidence.md. While the game runs, own views are in it only with `cards`. */
+export async function evidenceFile(store, server, game, lines, { cards = false } = {}) {
+  const over = lines.some(each => each.entry.kind === 'end'), shows = over || cards;
+  const keys = { server: [server] };
+  for (const { name } of seatsOf(lines)) {
+    const pin = await store.get('pins', name);
+    if (pin) keys[name] = [...pin.keys].sort();
+  }
+  const names = Object.keys(keys).sort().map(name => `"${name}":[${keys[name].map(key => `"${key}"`).join(',')}]`);
+  const heads = (await store.list('heads', game)).flat();
+  const refused = (await store.list('evidence', game, 'refused')).filter(each => shows || !each.startsWith('{"refused":{"view"'));
+  return [
+    `{"evidence":1,"game":"${game}","keys":{${names.join(',')}}}`, ...lines.map(each => each.line),
+    ...shows ? await store.list('evidence', game, 'view') : [], ...heads.map(each => wrapped('head', each)), ...refused,
+  ].map(line => `${line}\n`).join('');
+}
