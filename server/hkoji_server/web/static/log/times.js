@@ -1,0 +1,247 @@
+// Step 5 of the audit: receipts, times of record, credits and clocks. docs/spec/log.md, "Time" and "Step 5".
+// It goes over the lines three times, each time over those that still stand. It knows no rules of a game.
+import { encode, Finding } from './text.js';
+import { signed } from './sig.js';
+import { Clock, counted, seconds, timeText } from './clock.js';
+
+/** @typedef {import('./check.js').Line} Line */
+/** @typedef {import('./check.js').Fault} Fault */
+
+const SAME_TIME = ['credit', 'chance', 'reveal', 'end']; // of the transaction of the entry before
+const ENDS = ['resign', 'timeout', 'annul', 'end'];
+const SILENT = ['rekey', 'revoke', 'delegate']; // a gift for the next entry stays good across them
+const ONLY_KEY = 'only';
+
+/** @param {string} text @param {Object<string, any>} [values] */
+const bad = (text, values) => new Finding('finding', text, values);
+
+/** The time of record as the service states it in this line. @param {Line} [line] @returns {?string} */
+const ownTime = line => line?.receipt?.at ?? (line?.entry.by === 'server' ? line.entry.at : null);
+
+/** The last line that has the service's word. @param {Line[]} lines */
+const lastWorded = lines => lines.findLastIndex(line => line.receipt || line.entry.by === 'server');
+
+/** The lines of a game from the first on: whose turn runs, which keys count, and what is known of each time. */
+class Timeline {
+  /** @param {Line[]} lines @param {number} worded the last line that has the service's word */
+  constructor(lines, worded = lastWorded(lines)) {
+    this.lines = lines; this.worded = worded;
+    this.agreement = lines[0]?.entry.kind === 'offer' ? lines[0].entry.body.agreement : { clock: null, expires: null };
+    /** @type {string[]} */ this.players = [];
+    /** @type {Map<string, string>} */ this.keys = new Map();
+    /** @type {Map<string, string>} the grade that a player demands of mails, or ONLY_KEY */ this.held = new Map();
+    /** @type {?Clock} */ this.clock = null;
+    /** @type {string[]} the heads that a gift may name */ this.heads = [];
+    /** @type {?{seat: number, heads: string[], since: string}} a seed or move, for its credit */ this.due = null;
+    this.invited = false;
+  }
+
+  /** T of an entry, null if nobody whose word counts has stated it. @param {number} n */
+  time(n) { return ownTime(this.lines[n]) ?? (n < this.worded ? this.lines[n + 1]?.entry.seen : null) ?? null; }
+
+  /** The seconds that a `credit` or `annul` gives back. @param {any} body */
+  credits(body) {
+    const { clock } = this.agreement, { gift, outages } = body;
+    const lengths = outages.map(({ from, until }) => counted(clock, seconds(from), seconds(until)));
+    return lengths.reduce((sum, each) => sum + each, gift?.seconds ?? 0);
+  }
+  /** The seconds that the line after line n gives back for it. @param {number} n */
+  creditsAfter(n) {
+    const next = this.lines[n + 1]?.entry;
+    return next?.kind === 'credit' ? this.credits(next.body) : 0;
+  }
+
+  /** What counts already for line n itself. @param {number} n */
+  enter(n) {
+    const { body, by, kind, prev } = this.lines[n].entry;
+    this.heads = [...(SILENT.includes(this.lines[n - 1]?.entry.kind) ? this.heads : []), prev];
+    if ((kind === 'open' || kind === 'join') && body.gateway) this.held.set(by, ONLY_KEY);
+  }
+
+  /** What counts after line n. @param {number} n */
+  leave(n) {
+    const { body, by, kind } = this.lines[n].entry, stated = ownTime(this.lines[n]) ?? this.lines[n + 1]?.entry.seen;
+    if (kind === 'open' || kind === 'join') this.keys.set(by, body.key);
+    if (kind === 'rekey' || kind === 'revoke') this.keys.set(body.name ?? by, body.key);
+    if (kind === 'revoke') this.held.delete(body.name);
+    if (kind === 'delegate' && body.gateway) this.held.set(by, body.grade);
+    if (kind === 'delegate' && !body.gateway) this.held.delete(by);
+    if (kind === 'open' && this.players.length === 0) {
+      this.players.push(by);
+      this.invited = Boolean(body.invite?.name);
+    } else if (kind === 'join' && this.players.length === 1) {
+      this.players.push(by);
+      if (this.agreement.clock && stated) this.clock = new Clock(this.agreement.clock, seconds(stated));
+    } else this.follow(n, stated);
+  }
+
+  /** @param {number} n @param {?string} stated T of the line, by whomever */
+  follow(n, stated) {
+    const { by, kind } = this.lines[n].entry, { clock, heads } = this, seat = this.players.indexOf(by);
+    this.due = null;
+    if (!clock?.runs) return;
+    if ((kind === 'seed' || kind === 'move') && seat >= 0 && stated) {
+      this.due = { seat, heads, since: timeText(clock.since) };
+      clock.play(seat, seconds(stated), this.creditsAfter(n));
+    } else if ((kind === 'chance' || kind === 'reveal') && stated) clock.breakTurn(seconds(stated));
+    else if (ENDS.includes(kind)) clock.end();
+  }
+}
+
+/** The first line in which a pass finds something. @param {Timeline} log
+ *  @param {(log: Timeline, n: number) => Promise<?Finding> | ?Finding} pass @returns {Promise<?Fault>} */
+async function firstFault(log, pass) {
+  for (const [n, { service }] of log.lines.entries()) {
+    log.enter(n);
+    const why = await pass(log, n);
+    if (why) return { entry: n, why, blamed: n <= log.worded && service ? [service] : [] };
+    log.leave(n);
+  }
+  return null;
+}
+
+// --- receipts and times
+
+/** @param {Line[]} lines @returns {Promise<?Fault>} */
+export async function recordFault(lines) {
+  const receipts = await receiptFault(lines), standing = lines.slice(0, receipts?.entry ?? lines.length);
+  const signed = lines.findLastIndex(line => line.entry.by === 'server'); // false receipts say nothing
+  return await firstFault(new Timeline(standing, Math.max(signed, lastWorded(standing))), recordFinding) ?? receipts;
+}
+
+/** @param {Line[]} lines @returns {Promise<?Fault>} */
+async function receiptFault(lines) {
+  const service = lines.at(-1)?.service;
+  if (!service || !lines.some(line => line.receipt)) return null;
+  const genuine = await Promise.all(lines.map(({ receipt, receiptSig, receiptText }) =>
+    receipt && signed(service.key, 'hkoji.receipt.v1', receiptSig, receiptText)));
+  for (const [n, { entry, head, receipt }] of lines.entries()) {
+    if (!receipt) return { entry: n, why: bad('check-receipt-missing'), blamed: [] };
+    if (!genuine[n]) return { entry: n, why: bad('check-receipt-unsigned'), blamed: [] };
+    if (receipt.game !== entry.game || receipt.seq !== entry.seq || receipt.head !== head) {
+      // Anybody can exchange two receipts; two statements of the service about one place convict it.
+      const samePlace = receipt.game === entry.game && receipt.seq === entry.seq;
+      const taken = lines.slice(n).some(line => line.entry.by === 'server');
+      return { entry: n, why: bad('check-receipt-other'), blamed: samePlace && taken ? [service] : [] };
+    }
+    const { at } = receipt;
+    if (at < lines[n - 1]?.receipt.at) return { entry: n, why: bad('check-receipt-earlier', { at }), blamed: [service] };
+  }
+  return null;
+}
+
+/** @param {Timeline} log @param {number} n @returns {Promise<?Finding>} */
+async function recordFinding(log, n) {
+  const { entry: { at, body, by, kind, seen }, receipt } = log.lines[n], before = log.lines[n - 1], time = log.time(n);
+  if (before && seen !== (ownTime(before) ?? seen)) return bad('check-seen', { seen, at: ownTime(before) });
+  const last = before?.entry.seen;
+  if (last && seen < last) return bad('check-seen', { seen, at: last });
+  if (by === 'server') {
+    if (receipt && receipt.at !== at) return bad('check-own-time', { at });
+    if (seen !== null && (at < seen || (SAME_TIME.includes(kind) && at !== seen))) return bad('check-own-time', { at });
+  }
+  const { expires } = log.agreement;
+  if (kind === 'join' && time && expires && time > expires) return bad('check-joined-late', { at: time, expires });
+  if (kind === 'lapse' && time && (body.reason === 'declined' ? !log.invited : !expires || time <= expires)) {
+    return bad('check-lapse');
+  }
+  if (body.gateway && !await isCertified(log, n)) return bad('check-certificate');
+  return by === 'server' ? null : mailFinding(by, body.mail, log.held.get(by));
+}
+
+/** "Held keys". @param {Timeline} log @param {number} n */
+async function isCertified(log, n) {
+  const { entry: { body: { gateway: { address, at, key, origin, sig } }, by }, service } = log.lines[n];
+  return !service || signed(service.key, 'hkoji.held.v1', sig, encode({ address, at, key, name: by, origin, v: 1 }));
+}
+
+/** "Mails". @param {string} name @param {any} mail @param {string} [demanded] ONLY_KEY, a grade, or nothing */
+function mailFinding(name, mail, demanded) {
+  if (!mail) return demanded === ONLY_KEY ? bad('check-mail-missing', { name }) : null;
+  if (!demanded) return bad('check-mail-own-key', { name });
+  const grades = ['none', 'token', 'dkim'];
+  const isEnough = demanded === ONLY_KEY || grades.indexOf(mail.grade) >= grades.indexOf(demanded);
+  return isEnough ? null : bad('check-mail-grade', { name });
+}
+
+// --- credits, and games called off
+
+/** @param {Line[]} lines */
+export const creditFault = lines => firstFault(new Timeline(lines), creditFinding);
+
+/** @param {Timeline} log @param {number} n @returns {Promise<?Finding>} */
+async function creditFinding(log, n) {
+  const { body, kind, seen } = log.lines[n].entry, { clock, due } = log;
+  if (kind === 'credit') return due ? helpFinding(log, n, due, seen) : bad('check-credit-place');
+  if (kind !== 'annul') return null;
+  const wrong = await callFinding(log, n);
+  if (wrong || (!body.gift && !body.outages.length)) return wrong;
+  if (!clock?.runs) return bad('check-credit-place');
+  return helpFinding(log, n, { seat: body.seat, heads: log.heads, since: timeText(clock.since) }, log.time(n));
+}
+
+/** "Calling a game off": both players have said so about this head. @param {Timeline} log @param {number} n */
+async function callFinding(log, n) {
+  const { body, game, prev } = log.lines[n].entry;
+  if (log.players.length !== 2) return bad('check-called-off-alone');
+  for (const [seat, name] of log.players.entries()) {
+    const mail = body.mails?.[seat], only = log.held.get(name) === ONLY_KEY;
+    const wrong = mailFinding(name, mail, only ? ONLY_KEY : undefined);
+    if (wrong) return wrong;
+    const text = encode({ game, head: prev, ...(mail && { mail }), name, v: 1 });
+    if (!await signed(log.keys.get(name), 'hkoji.annul.v1', body.sigs[seat], text)) return bad('check-call', { name });
+  }
+  return null;
+}
+
+/** "Gifts of time", "Outages": what is given back to a seat for one entry, with T `until` if that is known.
+ *  @param {Timeline} log @param {number} n @param {NonNullable<Timeline['due']>} due @param {?string} until */
+async function helpFinding(log, n, { seat, heads, since }, until) {
+  const { body: { gift, outages }, game } = log.lines[n].entry, giver = log.players[1 - seat];
+  const way = log.held.get(log.players[seat]) === ONLY_KEY ? 'mail' : 'http';
+  if (gift) {
+    const { head, mail, seconds: given, sig } = gift, only = log.held.get(giver) === ONLY_KEY;
+    if (!heads.includes(head)) return bad('check-gift-place');
+    const wrong = mailFinding(giver, mail, only ? ONLY_KEY : undefined);
+    if (wrong) return wrong;
+    const text = encode({ game, head, ...(mail && { mail }), name: giver, seconds: given, v: 1 });
+    if (!await signed(log.keys.get(giver), 'hkoji.give.v1', sig, text)) return bad('check-gift', { name: giver });
+  }
+  const times = log.lines.slice(0, n + 1).map((line, k) => wayOf(line) === way && log.time(k));
+  for (const { from, until: end, way: its } of outages) {
+    if (its !== way) return bad('check-outage-way');
+    if (until && (from < since || end > until)) return bad('check-outage-place');
+    if (until && times.some(at => at && from <= at && at < end)) return bad('check-outage-entry');
+  }
+  return null;
+}
+
+/** How an entry came. @param {Line} line */
+const wayOf = ({ entry: { by, body: { mail } } }) =>
+  by === 'server' || mail?.grade === 'none' ? null : mail ? 'mail' : 'http';
+
+// --- clocks
+
+/** @param {Line[]} lines */
+export const clockFault = lines => firstFault(new Timeline(lines), clockFinding);
+
+/** @param {Timeline} log @param {number} n @returns {?Finding} */
+function clockFinding(log, n) {
+  const { body, by, kind } = log.lines[n].entry, { clock } = log, time = log.time(n), seat = log.players.indexOf(by);
+  if (!clock?.runs) return kind === 'timeout' ? bad('check-no-clock') : null;
+  if (!time) return null;
+  if (kind === 'timeout' && !clock.isLate(body.seat, seconds(time))) return bad('check-timeout-early', { at: time });
+  if (kind === 'annul' && clock.isLate(body.seat, seconds(time), log.credits(body))) {
+    return bad('check-late', { at: time });
+  }
+  // It is sure which credits an entry has only where the service has signed what follows it.
+  if ((kind !== 'seed' && kind !== 'move') || seat < 0 || n >= log.worded) return null;
+  return clock.isLate(seat, seconds(time), log.creditsAfter(n)) ? bad('check-late', { at: time }) : null;
+}
+
+/** The clock after the last line whose time is known; null if none has begun. @param {Line[]} lines */
+export function clockAfter(lines) {
+  const log = new Timeline(lines.slice(0, lastWorded(lines) + 1));
+  for (const n of log.lines.keys()) { log.enter(n); log.leave(n); }
+  return log.clock;
+}

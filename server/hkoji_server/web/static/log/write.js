@@ -1,0 +1,144 @@
+// Keys and their files, entries, statements and hidden cards, as players write them: docs/spec/log.md, "Client rules".
+// Of the games it knows only which cards of an action lie face down.
+import { base64, bytes, concat, encode, hex, need, sha256, to64, unhex } from './text.js';
+import { field, keyText, rawSignature, sign, TYPE, u32 } from './sig.js';
+
+/** A key: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a log writes it.
+ *  @typedef {{key: CryptoKey, raw: Uint8Array, text: string}} Signer */
+/** Where the next entry comes: after entry `seq` with that head and time of record.
+ *  @typedef {{game: string, seq: number, head: string, time: string}} Place */
+
+export const now = () => new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+/** @param {number} count */
+export const fresh = count => hex(crypto.getRandomValues(new Uint8Array(count)));
+
+// --- keys
+
+const PKCS8 = unhex('302e020100300506032b657004220420'); // RFC 8410: what stands before the 32 bytes of a key
+
+/** The key of 32 bytes. WebCrypto tells the public half only of a key that may be exported.
+ *  @param {Uint8Array} seed @returns {Promise<Signer>} */
+export async function keyOf(seed) {
+  const pkcs8 = concat(PKCS8, seed);
+  const open = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', true, ['sign']);
+  const { x = '' } = await crypto.subtle.exportKey('jwk', open);
+  const raw = base64(x.replaceAll('-', '+').replaceAll('_', '/') + '=');
+  const key = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', false, ['sign']);
+  return { key, raw, text: keyText(raw) };
+}
+
+/** "Invitation by link". @param {string} code */
+export const linkKey = async code => keyOf(unhex(await sha256('hkoji.link.v1', code)));
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** A key as 52 letters, for password managers: base32 (RFC 4648) in lower case. @param {Uint8Array} seed */
+export function toLetters(seed) {
+  const bits = Array.from(seed, each => each.toString(2).padStart(8, '0')).join('').padEnd(260, '0');
+  return bits.replace(/.{5}/g, five => LETTERS[parseInt(five, 2)]);
+}
+
+/** @param {string} text */
+export function fromLetters(text) {
+  const letters = text.toLowerCase().replace(/[\s-]/g, '');
+  need(/^[a-z2-7]{51}[aq]$/.test(letters), 'check-no-letters');
+  const bits = Array.from(letters, each => LETTERS.indexOf(each).toString(2).padStart(5, '0')).join('');
+  return Uint8Array.from({ length: 32 }, (_, n) => parseInt(bits.slice(8 * n, 8 * n + 8), 2));
+}
+
+// --- key files: OpenSSH's PROTOCOL.key, without a passphrase
+
+const MAGIC = concat(bytes('openssh-key-v1'), Uint8Array.of(0)), NONE = field(bytes('none'));
+const [BEGIN, END] = ['BEGIN', 'END'].map(word => `-----${word} OPENSSH PRIVATE KEY-----`);
+
+/** @param {Uint8Array} seed @param {Uint8Array} raw @param {string} comment the player's name */
+export function keyFile(seed, raw, comment) {
+  const guess = crypto.getRandomValues(new Uint8Array(4));
+  const inner = concat(guess, guess, TYPE, field(raw), field(concat(seed, raw)), field(bytes(comment)));
+  const padded = concat(inner, Uint8Array.from({ length: (8 - inner.length % 8) % 8 }, (_, n) => n + 1));
+  const all = concat(MAGIC, NONE, NONE, field(bytes('')), u32(1), field(concat(TYPE, field(raw))), field(padded));
+  return [BEGIN, ...to64(all).match(/.{1,70}/g) ?? [], END, ''].join('\n');
+}
+
+/** The 32 bytes and the comment of a key file without a passphrase. @param {string} text */
+export function readKeyFile(text) {
+  const found = text.split(BEGIN)[1]?.split(END)[0];
+  need(found, 'check-no-key-file');
+  const read = reader(base64(found.replace(/\s/g, '')));
+  read.same(MAGIC, 'check-no-key-file');
+  read.same(NONE, 'check-key-file-locked');
+  read.same(NONE, 'check-key-file-locked');
+  read.same(field(bytes('')), 'check-no-key-file');
+  read.same(u32(1), 'check-no-key-file');
+  read.string();
+  const inner = reader(read.string());
+  inner.take(8);
+  inner.same(TYPE, 'check-key-file-type');
+  inner.string();
+  const both = inner.string();
+  need(both.length === 64, 'check-key-file-type');
+  return { seed: both.slice(0, 32), comment: new TextDecoder().decode(inner.string()) };
+}
+
+/** @param {Uint8Array} data */
+function reader(data) {
+  let at = 0;
+  const take = count => {
+    need(at + count <= data.length, 'check-no-key-file');
+    return data.slice(at, at += count);
+  };
+  const string = () => take(parseInt(hex(take(4)), 16));
+  const same = (part, text) => need(hex(take(part.length)) === hex(part), text);
+  return { take, string, same };
+}
+
+// --- entries and statements
+
+/** @param {Signer} signer @param {string} by @param {Place} last @param {string} kind @param {any} body */
+export async function entry(signer, by, last, kind, body) {
+  const { game, head, seq, time } = last;
+  const text = encode({ at: now(), body, by, game, kind, prev: head, seen: time, seq: seq + 1, v: 1 });
+  return { entry: text, sig: await sign(signer, 'hkoji.entry.v1', text) };
+}
+
+/** A signed statement. @param {Signer} signer @param {string} space its namespace @param {Object<string, any>} value */
+export async function state(signer, space, value) {
+  const text = encode({ ...value, v: 1 });
+  return { text, sig: await sign(signer, space, text) };
+}
+
+/** "Entropy" of a player's key for a game, 64 hex digits: the same on each device that has the key. The signature that
+ *  it is the hash of is never sent. @param {Signer} signer @param {string} game @param {string} head of the offer */
+export async function entropyOf(signer, game, head) {
+  const sig = await rawSignature(signer, 'hkoji.entropy.v1', encode({ game, head, v: 1 }));
+  return hex(await crypto.subtle.digest('SHA-256', sig));
+}
+
+/** @param {string} game @param {0 | 1} seat @param {string} entropy */
+export const commitEntropy = (game, seat, entropy) => sha256('hkoji.entropy.v1', game, seat, entropy);
+
+// --- moves
+
+/** docs/rules/notation.md: how long a card is, and which cards of which action open together. All others lie open. */
+export const NOTATION = {
+  hanamikoji: { width: 1, acts: '1234', hides: { 1: [[0]], 2: [[0, 1]] } },
+  'geishas-road': { width: 2, acts: 'RIGC', hides: { I: [[0], [1]] } },
+};
+
+/** The cards that an action names. @param {string} ruleset @param {string} action */
+export const cardsOf = (ruleset, action) =>
+  action.slice(1).match(new RegExp(`.{1,${NOTATION[ruleset].width}}`, 'g')) ?? [];
+
+/** The body of a move, and the openings of its hidden cards. @param {string} ruleset @param {Place} last
+ *  @param {string} action in full */
+export async function move(ruleset, { game, seq }, action) {
+  const { acts, hides } = NOTATION[ruleset], kind = action[0], cards = cardsOf(ruleset, action);
+  const groups = (acts.includes(kind) && hides[kind]) || [], hidden = groups.flat();
+  if (!groups.length) return { body: { action }, opening: [] };
+  const opening = groups.map((places, part) =>
+    ({ cards: places.map(n => cards[n]).join(''), part, salt: fresh(32), seq: seq + 1 }));
+  const commit = await Promise.all(opening.map(({ cards: closed, part, salt }) =>
+    sha256('hkoji.hidden.v1', game, seq + 1, part, closed, salt)));
+  const shown = cards.map((card, n) => (hidden.includes(n) ? 'X' : card)).join('');
+  return { body: { action: kind + shown, commit }, opening };
+}
