@@ -14,7 +14,8 @@ import pytest
 from hkoji_server.service.games.notice_rules import EVENTS, NoticeEvent
 from hkoji_server.service.notices.couriers import Gone, Later, Notice
 from hkoji_server.service.notices.guarded_post import GuardedPoster
-from hkoji_server.service.notices.webhook import LONGEST_WAIT, WebhookCourier, code_post, notice_post
+from hkoji_server.service.notices.posting import LONGEST_WAIT
+from hkoji_server.service.notices.webhook import WebhookCourier, code_post, notice_post
 from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
 from hkoji_server.service.players.limits import POSTS, RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy

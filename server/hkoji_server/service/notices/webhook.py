@@ -6,25 +6,20 @@ secret that the service shares with a receiver, so a database that is stolen can
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, Final, NamedTuple
 
-from hkoji.errors import NotDeliveredError, TooManyError
 from hkoji.log import sshsig
 from hkoji.log.canonical import VERSION, JsonValue, encode, encode_base64
 from hkoji.log.private_key import Signer
-from hkoji.messages.text import tell
-from hkoji_server.service.notices.couriers import Gone, Later, Notice, notice_text
+from hkoji_server.service.notices.couriers import Gone, Never, Notice, notice_text
 from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer, parse_webhook_url
+from hkoji_server.service.notices.posting import PostCourier, verify_taken
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.tables import Channel
 
-LONGEST_WAIT: Final = 6 * 3600
-"""The most seconds that a receiver may ask to wait."""
-_GONE: Final = 410
-_ASK_TO_WAIT: Final = (429, 503)
 _SLACK_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -94,78 +89,34 @@ def signed_headers(post: WebhookPost, at: int, signer: Signer) -> dict[str, str]
     }
 
 
-class WebhookCourier:
-    """Posts notices to webhooks. `origin` is that of the service."""
+class WebhookCourier(PostCourier):
+    """Posts notices to webhooks."""
 
-    together: Final = False
-    lasting: Final = False
-    places: Final = 100
+    refusals: ClassVar[Mapping[int, type[Never]]] = {410: Gone}
 
     def __init__(
         self, poster: GuardedPoster, signer: Signer, sources: ClockAndEntropy, limits: RateLimits, *, origin: str
     ) -> None:
-        self._poster = poster
+        super().__init__(poster, sources, limits, origin=origin)
         self._signer = signer
-        self._sources = sources
-        self._limits = limits
-        self._origin = origin
-
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Sends each notice as a post of its own, in order. If one fails, all of them may be sent again."""
-        form = ChannelSettings.parse(channel.settings).format
-        for notice in notices:
-            try:
-                await self._limits.admit_post(channel.id)
-            except TooManyError as error:
-                raise Later(error.retry_after) from error
-            answer = await self._post(channel, notice_post(notice, form))
-            if answer.status == _GONE:
-                raise Gone("the receiver answered 410 Gone")
-            if answer.status in _ASK_TO_WAIT and answer.retry_after is not None:
-                raise Later(min(answer.retry_after, LONGEST_WAIT))
-            _verify(answer)
-
-    def host_of(self, target: str) -> str:
-        """Returns the host of a webhook, with its port."""
-        return parse_webhook_url(target, private=True).authority
-
-    # --- what the player asks for ---------------------------------------------------------------------------------
 
     def read_target(self, text: str) -> str:
         """Returns the address of a webhook in its one form. Raises `MalformedError`."""
         return parse_webhook_url(text, private=self._poster.private).text
 
-    def show_target(self, target: str) -> str:
-        """Returns an address without what may be secret."""
-        # Also if private addresses are no longer allowed.
-        return parse_webhook_url(target, private=True).shown
-
     async def send_code(self, channel: Channel, code: str) -> None:
         """Sends the first post, which shows the code to its reader. Raises `NotDeliveredError`."""
         form = ChannelSettings.parse(channel.settings).format
-        _verify(await self._post(channel, code_post(channel, code, self._origin, form)))
+        verify_taken(await self._post_signed(channel, code_post(channel, code, self._origin, form)))
 
     async def send_test(self, channel: Channel) -> None:
         """Sends a post that says only that it arrives. Raises `NotDeliveredError`."""
         form = ChannelSettings.parse(channel.settings).format
         post = check_post(channel, self._sources.entropy(8).hex(), self._origin, form)
-        _verify(await self._post(channel, post))
+        verify_taken(await self._post_signed(channel, post))
 
-    async def _post(self, channel: Channel, post: WebhookPost) -> PostAnswer:
-        url = parse_webhook_url(channel.target, private=self._poster.private)
-        at = int(self._sources.clock().timestamp())
-        return await self._poster.post(url, post.body, signed_headers(post, at, self._signer))
+    async def _post_notice(self, channel: Channel, notice: Notice) -> PostAnswer:
+        return await self._post_signed(channel, notice_post(notice, ChannelSettings.parse(channel.settings).format))
 
-
-def _verify(answer: PostAnswer) -> None:
-    """Raises `NotDeliveredError` unless the receiver has taken the post."""
-    if 200 <= answer.status < 300:
-        return
-    if 300 <= answer.status < 400:
-        raise NotDeliveredError(
-            tell(
-                "the receiver redirects to another address, and the service does not follow (status {status})",
-                status=answer.status,
-            )
-        )
-    raise NotDeliveredError(tell("the receiver answered with status {status}", status=answer.status))
+    async def _post_signed(self, channel: Channel, post: WebhookPost) -> PostAnswer:
+        return await self._post(channel, post.body, signed_headers(post, self._seconds(), self._signer))
