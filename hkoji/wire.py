@@ -192,6 +192,8 @@ class ServiceModel(TypedDict):
     """The service's mail address; null if nobody can play by mail here"""
     web: bool
     """Whether the service has pages for people with a browser"""
+    push: str | None
+    """The key by which push services know the service: a point of P-256, base64url; null if it has no pages"""
     slack: int
     """Seconds after a deadline before the service writes a `timeout`"""
     time: str

@@ -218,6 +218,7 @@ ORIGIN: Final = "hkoji.origin.v1"
 INVITE: Final = "hkoji.invite.v1"
 JOIN: Final = "hkoji.join.v1"
 NOTICE: Final = "hkoji.notice.v1"
+PUSH: Final = "hkoji.push.v1"
 TALK: Final = "hkoji.talk.v1"
 
 _MAGIC: Final = b"SSHSIG"

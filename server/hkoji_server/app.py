@@ -55,11 +55,13 @@ from hkoji_server.service.mail.mailboxes import OwnMailboxes
 from hkoji_server.service.notices.channels import Channels
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.notices.guarded_post import GuardedPoster
+from hkoji_server.service.notices.push import PushCourier
 from hkoji_server.service.notices.webhook import WebhookCourier
 from hkoji_server.service.players.limits import RateLimits, limits_of
 from hkoji_server.service.players.players import Players, identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings, cap_of_address, load, own_address, parse_bind
+from hkoji_server.store.choices import PUSH_KIND
 from hkoji_server.store.contract import timed_store
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_store
@@ -151,7 +153,8 @@ class Application:
             failed = _nothing if self._metrics is None else self._metrics.keeper_failures.inc
             keeper = Keeper(store, held, time, sources, key, slack=settings.slack, failed=failed)
             poster = GuardedPoster(private=settings.webhook_private)
-            kinds = {"webhook": WebhookCourier(poster, key, sources, limits, origin=origin)}
+            push = PushCourier(poster, key, sources, limits, origin=origin)
+            kinds = {"webhook": WebhookCourier(poster, key, sources, limits, origin=origin), PUSH_KIND: push}
             delivery = NoticeDelivery(store, held, time, sources, kinds, origin=origin, **_counted(self._metrics))
             hub = self._hub = WaitingHub(
                 store,
@@ -174,6 +177,7 @@ class Application:
                 talk=Talk(store, held, sources),
                 hub=hub,
                 channels=Channels(store, sources, kinds, limits),
+                push=push.server,
                 mailboxes=OwnMailboxes(store, sources, parts.held_players, limits, own_address(settings)),
             )
             self.plain = PlainRoutes([each(cases) for each in openapi.PLAIN_ENDPOINTS], self.router)

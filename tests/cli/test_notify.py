@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -17,12 +18,16 @@ from hkoji.cli.output import Exit
 from hkoji.client.transport import HttpAnswer
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
+from hkoji.log.private_key import PrivateKey
+from tests.support.push_service import Browser
 from tests.support.receiver import Received, Receiver, answers, hook
 from tests.support.service import Player, serving
 from tests.support.shell import Done
 from tests.support.timed_players import TimedPlayer, TimedWorld, alice, bob, timed_game, timed_world
 
 __all__ = ["alice", "bob", "hook"]
+
+SETTINGS: dict[str, Any] = {"digest": [], "format": "json", "quiet": None, "zone": "+00:00"}  # Any: JSON
 
 
 @pytest.fixture
@@ -162,9 +167,28 @@ def test_chats_are_told_the_code_too(form: str, key: str, bob: TimedPlayer, hook
     assert bob("notify", "confirm", made["id"], found[1]).code == 0
 
 
+def test_a_browser_is_listed_tested_and_removed_like_any_channel(
+    world: TimedWorld, bob: TimedPlayer, hook: Receiver
+) -> None:
+    browser = Browser(hook)
+    key = PrivateKey.from_openssh((bob.path / "id_ed25519").read_bytes())
+    person = Player(world.service, "bob", key).login()
+    body = {"kind": "push", "keys": browser.keys, "settings": SETTINGS, "target": browser.endpoint}
+    made = world.service.ask("POST", "/v1/me/channels", {**body, "events": ["turn"]}, person.token).json
+    said = bob("notify", "list").out
+    assert f"{made['id']}  push http://127.0.0.1:{hook.port}/...: waits for its code" in said
+    assert bob("notify", "confirm", made["id"], browser.pushed()[0]["code"]).code == 0
+    assert f"{made['id']}  push http://127.0.0.1:{hook.port}/...: turn" in bob("notify", "list").out
+    assert bob("notify", "test", made["id"]).code == 0
+    assert [each["event"] for each in browser.pushed()] == ["confirm", "test"]
+    assert bob("notify", "remove", made["id"]).code == 0
+    assert bob("notify", "list", "--json").json == []
+
+
 REFUSED: list[tuple[tuple[str, ...], Exit, str]] = [
     (("add", "pager", "555"), Exit.MOVE, "invalid"),
     (("add", "mail", "bob@example.org"), Exit.MOVE, "illegal"),
+    (("add", "push", "https://push.example/token"), Exit.USAGE, "usage"),
     (("add", "webhook", "http://example.org/"), Exit.FAILURE, "not-delivered"),
     (("add", "webhook", "https://example.org/#x"), Exit.MOVE, "invalid"),
     (("add", "webhook", "https://example.org/", "--events", "nothing"), Exit.MOVE, "invalid"),
@@ -204,12 +228,14 @@ def test_an_answer_of_another_form_is_not_understood(world: TimedWorld, bob: Tim
         assert (done.code, done.error["code"]) == (Exit.FAILURE, "service"), damaged
 
 
-def test_a_secret_address_is_in_no_line_of_the_log(tmp_path: Path, hook: Receiver) -> None:
+@pytest.mark.parametrize("kind", ["webhook", "push"])
+def test_a_secret_address_is_in_no_line_of_the_log(kind: str, tmp_path: Path, hook: Receiver) -> None:
     """Neither when a post is taken nor when it is not, at the level that logs most."""
     settings = {"webhook_private": "true"}
+    keys = Browser().keys
     with serving(tmp_path / "data", log_level="debug", forked=True, settings=settings) as service:
         alice = Player(service, "alice").register()
-        body = {"kind": "webhook", "settings": {"digest": [], "format": "json", "quiet": None, "zone": "+00:00"}}
+        body = {"kind": kind, "settings": SETTINGS, **({"keys": keys} if kind == "push" else {})}
         for status in (204, 500):
             hook.behave = answers(status)
             target = f"{address(hook)}/{status}"
@@ -218,4 +244,4 @@ def test_a_secret_address_is_in_no_line_of_the_log(tmp_path: Path, hook: Receive
         service.stop()
         said = service.log.read_text()
     assert "/v1/me/channels" in said
-    assert "T0KEN" not in said
+    assert not any(secret in said for secret in ("T0KEN", *keys.values()))

@@ -45,6 +45,7 @@ NAMESPACES = [
     sshsig.INVITE,
     sshsig.JOIN,
     sshsig.NOTICE,
+    sshsig.PUSH,
     sshsig.TALK,
 ]
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
-from hkoji_server.store.choices import MOST_CHANNELS
+from hkoji_server.store.choices import MOST_BROWSERS, MOST_CHANNELS, PUSH_KIND
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, NewNotice
 from hkoji_server.store.notices import LeasedNotice
@@ -85,6 +85,17 @@ class NoticeContract:
         assert run(store.add_channel(channel("d", "alice")))
         assert run(store.remove_channel("bob", "c1"))
         assert run(store.add_channel(channel("e")))
+
+    def test_a_player_has_five_browsers_beside_the_other_channels(self, store: Store) -> None:
+        others = tuple(channel(f"c{number}") for number in range(MOST_CHANNELS))
+        browsers = tuple(channel(f"p{number}", kind=PUSH_KIND) for number in range(MOST_BROWSERS))
+        with_channels(store, *browsers, *others)
+        for more in (channel("d"), channel("q", kind=PUSH_KIND)):
+            assert not run(store.add_channel(more))
+            assert run(store.channels("bob")) == (*others, *browsers)
+        assert run(store.remove_channel("bob", "p0"))
+        assert not run(store.add_channel(channel("d")))
+        assert run(store.add_channel(channel("q", kind=PUSH_KIND)))
 
     def test_of_channels_that_are_added_at_once_no_more_than_three_are_kept(self, store: Store) -> None:
         with_channels(store)

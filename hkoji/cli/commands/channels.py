@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from hkoji.client.player_settings import PlayerChannel, PlayerChannels
     from hkoji.log.mail_claim import MailGrade
 
-notify = typer.Typer(help="Be told of your games elsewhere: by a webhook, or by mail.", no_args_is_help=True)
+notify = typer.Typer(
+    help="Be told of your games elsewhere: by a webhook, by mail, or in a browser.", no_args_is_help=True
+)
 mail = typer.Typer(help="Answer by mail too, for example from a phone.", no_args_is_help=True)
 
 _SPAN: Final = re.compile(r"([0-9]{2}:[0-9]{2})-([0-9]{2}:[0-9]{2})")
@@ -76,9 +78,14 @@ def add(
 
     The service sends a first notice there, with a code. It sends no other before you have typed the code with notify
     confirm; in a mailbox, before you have answered yes. To change a channel, remove it and add it again. To answer by
-    mail too: hkoji mail on.
+    mail too: hkoji mail on. A browser adds itself, on the page of your service.
     """
     settings = _read_settings(quiet, digest, zone, format_)
+    if kind == "push":
+        raise UsageError(
+            tell("only a browser can add itself as a channel"),
+            hint=tell("nothing was sent; open {server}/me in that browser", server=client().server),
+        )
     made = _channels().add(kind, target, None if events is None else _split(events), settings)
 
     def text() -> str:

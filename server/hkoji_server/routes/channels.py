@@ -8,6 +8,7 @@ from pydantic import Field
 
 from hkoji import wire
 from hkoji.errors import MalformedError
+from hkoji.log.canonical import encode
 from hkoji.messages.text import tell
 from hkoji_server.routes import models
 from hkoji_server.routes.plain import NO_STORE, logged_in
@@ -17,10 +18,18 @@ from hkoji_server.service.games.notice_rules import EVENTS
 from hkoji_server.service.mail.mailboxes import WishedMailbox
 from hkoji_server.service.notices.guarded_post import LONGEST_URL
 from hkoji_server.service.players.channel_settings import ChannelSettings
+from hkoji_server.store.choices import PUSH_KIND
 from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji_server.store.tables import Channel
 
 ChannelId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=["5f0c9a1e77b2d430"])]
+
+
+class SubscriptionKeys(models.RequestModel):
+    """The keys of a browser's subscription, base64url."""
+
+    auth: str = Field(max_length=100)
+    p256dh: str = Field(max_length=200)
 
 
 class ChannelRequest(models.RequestModel):
@@ -28,7 +37,9 @@ class ChannelRequest(models.RequestModel):
 
     kind: str = Field(max_length=20, examples=["webhook"])
     # No example: programs that try the examples of this document would post there.
-    target: str = Field(max_length=LONGEST_URL, description="The address; of a webhook an https URL, of mail a mailbox")
+    target: str = Field(
+        max_length=LONGEST_URL, description="The address; of webhook and push an https URL, of mail a mailbox"
+    )
     events: list[str] | None = Field(
         default=None, max_length=len(EVENTS), examples=[["turn", "over"]], description="All events if it is left out"
     )
@@ -37,7 +48,10 @@ class ChannelRequest(models.RequestModel):
         default=None,
         description="Of mail: whether mails from there are orders; by default no, and no change",
     )
-    lang: str = Field(default="en", max_length=8, description="Of mail: the language of its letters", examples=["en"])
+    lang: str = Field(
+        default="en", max_length=8, description="Of mail and push: the language in which is told", examples=["en"]
+    )
+    keys: SubscriptionKeys | None = Field(default=None, description="Of push: what the browser gave with the address")
 
 
 class CodeRequest(models.RequestModel):
@@ -101,7 +115,8 @@ def make_channels_router(cases: UseCases) -> APIRouter:
             channel = await cases.channels.find(player, await cases.mailboxes.wish(player, wished))
             return JSONResponse(await shown(channel), 201, NO_STORE)
         events = EVENTS if request.events is None else request.events
-        made = await cases.channels.add(player, request.kind, request.target, events, request.settings)
+        target = _subscription(request) if request.kind == PUSH_KIND else request.target
+        made = await cases.channels.add(player, request.kind, target, events, request.settings)
         return JSONResponse(await shown(made), 201, NO_STORE)
 
     @router.post("/{channel}/confirm", **answering(wire.ChannelModel, 200, 400, 401, 403, 404, 429))
@@ -120,3 +135,15 @@ def make_channels_router(cases: UseCases) -> APIRouter:
         await cases.channels.remove(player, channel)
 
     return router
+
+
+def _subscription(request: ChannelRequest) -> str:
+    """Returns the target of a channel to a browser, as text that the courier reads. Raises `MalformedError`."""
+    unchanged = tell("nothing was changed")
+    if request.keys is None:
+        raise MalformedError(tell("push subscription"), tell("{key} is missing", key="keys"), hint=unchanged)
+    try:
+        return encode({**request.keys.model_dump(), "endpoint": request.target, "lang": request.lang})
+    except MalformedError as error:
+        error.hint = unchanged
+        raise

@@ -174,6 +174,7 @@ def make_games_router(cases: UseCases) -> APIRouter:
             rulesets=sorted(RULESETS),
             mail=cases.settings.mail,
             web=cases.settings.web,
+            push=cases.push.public if cases.settings.web else None,
             slack=cases.settings.slack,
             time=cases.sources.at(),
         )

@@ -23,6 +23,7 @@ from hkoji_server.service.games.views import GameViews
 from hkoji_server.service.games.waiting_hub import WaitingHub
 from hkoji_server.service.mail.mailboxes import OwnMailboxes
 from hkoji_server.service.notices.channels import Channels
+from hkoji_server.service.notices.web_push import ApplicationServer
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.players import Players
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
@@ -52,6 +53,7 @@ class UseCases:
     talk: Talk
     hub: WaitingHub
     channels: Channels
+    push: ApplicationServer
     mailboxes: OwnMailboxes
 
     def late(self) -> str:

@@ -118,8 +118,12 @@ class ChoiceStore(SqlSteps):
         return tuple(game for (game,) in await self._read(_OPEN_INVITATIONS, b_host=host, b_invite=invited))
 
 
+PUSH_KIND: Final = "push"
+"""The kind of the channels to browsers. There are more of these, since each browser of a player has one."""
 MOST_CHANNELS: Final = 3
-"""How many channels a player may have."""
+"""How many channels of other kinds a player may have."""
+MOST_BROWSERS: Final = 5
+"""How many channels to browsers."""
 _WANTS_NONE: Final = "blocked"
 """The state of a mailbox whose owner was asked, and wants no letters."""
 _CHANNEL: Final = select(*CHANNEL.c).where(CHANNEL.c.id == bindparam("b_id"))
@@ -137,11 +141,16 @@ def channel_exists(channel: str) -> ExistsError:
     )
 
 
+def most_channels(kind: str) -> int:
+    """Returns how many channels a player may have that count with those of a kind."""
+    return MOST_BROWSERS if kind == PUSH_KIND else MOST_CHANNELS
+
+
 class ChannelStore(SqlSteps):
     """The area of the store that is about channels."""
 
     async def add_channel(self, channel: Channel) -> bool:
-        """Adds a channel of a registered player. Returns False if the player has `MOST_CHANNELS`; nothing changes.
+        """Adds a channel of a registered player. Returns False if the player has `most_channels`; nothing changes.
 
         One of the player with the same kind and target that was not confirmed makes way for it. Raises `ExistsError`,
         and changes nothing, if there is one that was. Of several calls at once the last one counts.
@@ -157,7 +166,9 @@ class ChannelStore(SqlSteps):
                 if confirmed is not None:
                     raise channel_exists(name)
                 _remove(connection, channel.player, name)
-            if connection.execute(select(func.count()).select_from(CHANNEL).where(mine)).scalar_one() >= MOST_CHANNELS:
+            alike = CHANNEL.c.kind == PUSH_KIND if channel.kind == PUSH_KIND else CHANNEL.c.kind != PUSH_KIND
+            counted = select(func.count()).select_from(CHANNEL).where(mine, alike)
+            if connection.execute(counted).scalar_one() >= most_channels(channel.kind):
                 return False
             connection.execute(insert(CHANNEL).values(channel.model_dump()))
             return True

@@ -208,6 +208,8 @@ class PlayerStore(SqlSteps):
                 revoke(connection, row_of(RetiredKey, key=held, name=player.name, at=now, revoked=True))
             elif lost is None or not lost.revoked:
                 raise ForbiddenError(tell("the key of {name} has not been revoked", name=player.name))
+            else:  # one may have been asked for with a login that the revocation has ended
+                remove_channels(connection, player.name)
             _verify_unused(connection, player.key)
             _set_key(connection, player)
 

@@ -23,12 +23,12 @@ from hkoji.game.agreement import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell
 from hkoji_server.service.games.notice_rules import EVENTS
-from hkoji_server.service.notices.webhook import WebhookCourier
+from hkoji_server.service.notices.posting import PostCourier
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.choices import MOST_CHANNELS, channel_exists
+from hkoji_server.store.choices import channel_exists, most_channels
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import mailbox_locked
 from hkoji_server.store.tables import Channel, row_of
@@ -44,7 +44,7 @@ class Channels:
     """Use cases about the channels of a player. `kinds` has the couriers of the service by name."""
 
     def __init__(
-        self, store: Store, sources: ClockAndEntropy, kinds: Mapping[str, WebhookCourier], limits: RateLimits
+        self, store: Store, sources: ClockAndEntropy, kinds: Mapping[str, PostCourier], limits: RateLimits
     ) -> None:
         self._store = store
         self._sources = sources
@@ -93,7 +93,7 @@ class Channels:
         )
         if not await self._store.add_channel(channel):
             raise TooManyChannelsError(
-                tell("{name} has {most} channels already", name=player, most=MOST_CHANNELS),
+                tell("{name} has {most} channels already", name=player, most=most_channels(kind)),
                 hint=tell("nothing was changed; remove one first"),
             )
         try:

@@ -83,6 +83,10 @@ class Gone(Never):
     """The receiver wants nothing more at all: the channel is off."""
 
 
+class Ended(Never):
+    """There is no such receiver any more, and there will be none: the channel is removed."""
+
+
 class Courier(Protocol):
     """Sends notices through channels of one kind."""
 
@@ -105,7 +109,8 @@ class Courier(Protocol):
         """Sends notices to the target of a channel; several only if they go `together`.
 
         When it returns, the receiver has all of them. It may be called again with the same notices. Raises `Later`,
-        `NotNow`, `Never`, `Gone`, or any other exception if they have to be sent again. It is cancelled after a minute.
+        `NotNow`, `Never`, `Gone`, `Ended`, or any other exception if they have to be sent again. It is cancelled after
+        a minute.
         """
 
 

@@ -25,7 +25,17 @@ from hkoji.log.canonical import encode
 from hkoji_server.log import log
 from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.games.notice_rules import OF_MAIL, OLDEST_NOTICE, NoticeEvent, ToldGame, judge
-from hkoji_server.service.notices.couriers import Courier, Gone, Later, Never, Notice, NotNow, SendingPlaces, notice_id
+from hkoji_server.service.notices.couriers import (
+    Courier,
+    Ended,
+    Gone,
+    Later,
+    Never,
+    Notice,
+    NotNow,
+    SendingPlaces,
+    notice_id,
+)
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, about
 from hkoji_server.store.contract import Store
@@ -226,6 +236,8 @@ class NoticeDelivery:
                 await self._put_off([group], max(1, round(later.seconds)))
             except Later as later:
                 return await self._hold_back(name, until, [group, *groups], max(1, round(later.seconds)))
+            except Ended as ended:
+                return await self._remove(channel, group, ended.reason)
             except Never as never:
                 log.warning("a receiver refuses notices", channel=name, reason=never.reason)
                 most = 1 if isinstance(never, Gone) else MOST_FAILURES
@@ -333,6 +345,13 @@ class NoticeDelivery:
         if off:
             log.warning("gave a channel up", channel=group[0].channel)
         return off
+
+    async def _remove(self, channel: Channel, group: Sequence[LeasedNotice], reason: str) -> None:
+        """Removes a channel whose receiver is no more, and what was to be sent to it."""
+        for leased in group:
+            self._count(leased.event, "given up")
+        await self._store.remove_channel(channel.player, channel.id)
+        log.info("removed a channel", channel=channel.id, reason=reason)
 
     def _pause_after(self, failed: Sequence[LeasedNotice]) -> int:
         """Counts notices that could not be sent, and returns after how many seconds to try again."""
