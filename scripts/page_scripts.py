@@ -32,7 +32,7 @@ _UNESCAPED: Final = re.compile(r"\|\s*safe\b|\bautoescape\s+false\b|\bMarkup\(")
 
 
 def sizes(scripts: list[Path]) -> dict[str, int]:
-    """What these scripts have together, by the names of `BUDGET`."""
+    """The lines and bytes of these scripts together, by the names of `BUDGET`."""
     texts = [path.read_bytes() for path in scripts]
     return {
         "lines": sum(len(text.splitlines()) for text in texts),
@@ -42,7 +42,7 @@ def sizes(scripts: list[Path]) -> dict[str, int]:
 
 
 def faults(web: Path) -> Iterator[str]:
-    """What is wrong with the scripts and templates of a folder, each with its place."""
+    """The faults of the scripts and templates in a folder, each with its place."""
     scripts = sorted((web / "static").rglob("*.js"))
     for name, size in sizes(scripts).items():
         if size > BUDGET[name]:
@@ -60,7 +60,7 @@ def faults(web: Path) -> Iterator[str]:
 
 
 def type_faults(web: Path, packages: Path) -> list[str]:
-    """What TypeScript finds in the scripts of a folder; `packages` holds it. Uses the settings of `tests/web/node`."""
+    """The complaints of TypeScript, which `packages` holds, about the scripts in a folder."""
     scripts = sorted(map(str, (web / "static").rglob("*.js")))
     if not scripts:
         return []

@@ -15,7 +15,7 @@ DESK: Final = {"viewport": {"width": 1280, "height": 800}}
 
 @dataclass
 class Faults:
-    """What went wrong in the pages of a test: an error in a console or a script, a violation of a policy."""
+    """The faults in the pages of a test: errors in a console or a script, violations of a policy."""
 
     _found: list[str] = field(default_factory=list)
     _expected: list[str] = field(default_factory=list)
