@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import signal
 import socket
 import sys
@@ -28,7 +29,8 @@ from hkoji.service_url import same_address
 from hkoji_server.log import configure_logging, log
 from hkoji_server.process.handover import Taker
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
-from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
+from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, tls_of, url_of
+from hkoji_server.process.tls import check_name
 from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.channels import make_channels_router
@@ -74,6 +76,8 @@ An entry is authenticated by its signature; private reads need a login. Errors a
 
 
 _GARBAGE: Final = 10_000
+_PUBLIC_HTTPS: Final = re.compile(r"https://[^:]+")
+"""An origin without a port."""
 
 
 def _tune_garbage_collection() -> None:
@@ -232,7 +236,8 @@ class Application:
         app = RequestFrame(
             app,
             self._sources.at,
-            secure=(settings.origin or "").startswith("https:"),
+            # A browser keeps it for all ports of the host, of which others may be plain http.
+            secure=_PUBLIC_HTTPS.fullmatch(settings.origin or "") is not None,
             logged=settings.log_level in ("debug", "info"),
             observe=None if self._metrics is None else self._metrics.request,
             paths=(*self.plain.paths, *documented),
@@ -263,11 +268,12 @@ def serve(
     location = location_of(settings)
     configure_logging(settings.log_level, settings.log_format)
     _raise_open_files()
+    scheme = "http" if tls_of(settings) is None else "https"
     listener = bind_listener(settings.host, settings.port)
-    address, name = url_of(listener, settings.host), default_origin(listener, settings.host)
+    address, name = url_of(listener, settings.host, scheme), default_origin(listener, settings.host, scheme)
     place = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
     # Says what is wrong with the database before the server starts.
-    origin = asyncio.run(_find_origin(location, settings.origin, name))
+    origin = asyncio.run(_find_origin(location, settings, name))
 
     def ready() -> None:
         said = f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C\n"
@@ -296,10 +302,16 @@ def serve(
             raise KeyboardInterrupt
 
 
-async def _find_origin(location: Location, origin: str | None, fallback: str) -> str:
-    """Returns the origin of the service in this store; in a new store it makes the service's key and origin."""
+async def _find_origin(location: Location, settings: Settings, fallback: str) -> str:
+    """Returns the origin of the service in this store; in a new store it makes the service's key and origin.
+
+    Raises `UsageError`, and makes nothing, if the certificate does not fit the origin.
+    """
     async with open_store(location) as store:
-        return (await identify(store, ClockAndEntropy(), origin, fallback))[1]
+        if settings.tls_certificate is not None:
+            kept = await store.identity()
+            check_name(settings.tls_certificate, settings.origin or (kept[1] if kept else fallback))
+        return (await identify(store, ClockAndEntropy(), settings.origin, fallback))[1]
 
 
 def _work(settings: Settings, address: str, channel: socket.socket) -> None:

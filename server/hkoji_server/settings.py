@@ -153,6 +153,10 @@ class Settings(BaseSettings):
     """Port; 0 for any free one."""
     origin: Annotated[str, AfterValidator(_origin)] | None = None
     """URL by which players know this service, as in `https://hanamikoji.example`; registrations and logins name it."""
+    tls_certificate: Path | None = None
+    """File with the certificate and its chain, to serve https without a proxy; read at the start, needs `tls_key`."""
+    tls_key: Path | None = None
+    """File with the private key of `tls_certificate`, without a passphrase; only the service may be able to read it."""
     workers: Annotated[int, BeforeValidator(_processes)] = Field(default=1, ge=1, le=_MOST_WORKERS)
     """Processes that serve the same address and database; `auto` for one a processor that the service may use."""
     trusted_proxy: Annotated[

@@ -6,18 +6,13 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+
+from tests.support.certificates import certify
 
 
 class Received(NamedTuple):
@@ -118,29 +113,14 @@ def hook() -> Iterator[Receiver]:
 
 
 def certified(folder: Path, *names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Makes a certificate for host names or IPv6 addresses, which nobody else signs.
+    """Makes a certificate for host names or addresses, which nobody else signs.
 
     Returns the context of a server that has it, and of those who trust it.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
-    hosts = [x509.IPAddress(ip_address(each)) if ":" in each else x509.DNSName(each) for each in names]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    shown = certificate.public_bytes(Encoding.PEM)
-    file = folder / "certificate.pem"
-    file.write_bytes(shown + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    file, key = certify(folder, *names)
+    shown = file.read_text()
+    file.write_text(shown + key.read_text())
+    key.unlink()
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(file)
-    return served, ssl.create_default_context(cadata=shown.decode())
+    return served, ssl.create_default_context(cadata=shown)

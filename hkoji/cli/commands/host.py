@@ -49,6 +49,10 @@ def serve(
     origin: Annotated[
         str | None, typer.Option("--origin", help="Its address for players, as in https://my.example.")
     ] = None,
+    tls_certificate: Annotated[
+        Path | None, typer.Option("--tls-certificate", help="A certificate (PEM), to serve https without a proxy.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The certificate's key.")] = None,
     workers: Annotated[
         str | None, typer.Option("--workers", help="Number of processes [1], or auto: one for each processor.")
     ] = None,

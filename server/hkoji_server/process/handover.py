@@ -18,6 +18,7 @@ from typing import Final
 _BYTE: Final = b"."
 _MOST_BYTES: Final = 4096
 _MOST_CONNECTIONS: Final = 64
+_BREATH: Final = 0.5
 
 
 class Giver:
@@ -107,3 +108,45 @@ class Taker:
         asyncio.get_running_loop().remove_reader(self._channel)
         with suppress(OSError):  # the supervisor has ended
             self._channel.shutdown(socket.SHUT_RD)
+
+
+class Acceptor:
+    """Accepts in a process that has no supervisor, and has the members of a worker's `Taker`.
+
+    Only a service that speaks TLS itself uses it: uvicorn would let any number of handshakes go on, each for a minute.
+    """
+
+    def __init__(self, listener: socket.socket, backlog: int) -> None:
+        listener.setblocking(False)
+        self._listener: Final = listener
+        self._backlog = backlog
+
+    def start(self, take: Callable[[socket.socket], None], orphaned: Callable[[], None]) -> None:  # noqa: ARG002 # it has no supervisor that could end
+        """Calls `take` with each connection from now on."""
+        loop = asyncio.get_running_loop()
+
+        def accept() -> None:
+            for _ in range(_MOST_CONNECTIONS):
+                try:
+                    take(self._listener.accept()[0])
+                except (BlockingIOError, ConnectionAbortedError):
+                    return
+                except OSError:  # usually because the system allows no more open files
+                    loop.remove_reader(self._listener)
+                    loop.call_later(_BREATH, go_on)
+                    return
+
+        def go_on() -> None:
+            if self._listener.fileno() >= 0:
+                loop.add_reader(self._listener, accept)
+
+        self._listener.listen(self._backlog)
+        go_on()
+
+    def report(self) -> None:
+        """Does nothing: nobody counts the connections."""
+
+    def stop(self) -> None:
+        """Takes no more connections."""
+        asyncio.get_running_loop().remove_reader(self._listener)
+        self._listener.close()

@@ -9,6 +9,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -21,7 +22,8 @@ from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import tell
 from hkoji.service_url import parse_origin
 from hkoji_server.process.connections import GuardedConnection, connection_class
-from hkoji_server.process.handover import Taker
+from hkoji_server.process.handover import Acceptor, Taker
+from hkoji_server.process.tls import Handshakes, load_tls
 from hkoji_server.settings import Settings, cap_of_address
 
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
@@ -46,20 +48,20 @@ def bind_listener(bind: str, port: int) -> socket.socket:
     return listener
 
 
-def url_of(listener: socket.socket, bind: str) -> str:
+def url_of(listener: socket.socket, bind: str, scheme: str = "http") -> str:
     """Returns the address of a listener as a URL."""
     shown = f"[{bind}]" if ":" in bind else bind
-    return f"http://{shown}:{listener.getsockname()[1]}"
+    return f"{scheme}://{shown}:{listener.getsockname()[1]}"
 
 
-def default_origin(listener: socket.socket, bind: str) -> str:
+def default_origin(listener: socket.socket, bind: str, scheme: str = "http") -> str:
     """Returns the origin of a service that has none set: its address, or the machine's name if it listens everywhere.
 
     Otherwise all services that listen everywhere would have the same origin, and a player's client would take the
     second of them for an impostor of the first.
     """
-    own = url_of(listener, bind)
-    machine = f"http://{socket.gethostname()}:{listener.getsockname()[1]}"
+    own = url_of(listener, bind, scheme)
+    machine = f"{scheme}://{socket.gethostname()}:{listener.getsockname()[1]}"
     for url in (machine, own) if bind in _EVERYWHERE else (own,):
         with suppress(UsageError):
             return parse_origin(url)
@@ -76,8 +78,8 @@ BACKLOG: Final = 2048
 class ServingProcess(uvicorn.Server):
     """Calls `ready` when it serves, `tick` once a second, `stopping` when it no longer accepts requests.
 
-    With a `taker` it is a worker: it serves the connections that come from its supervisor, until that ends.
-    SIGTERM is the normal way to stop it, and for a worker SIGINT too.
+    With a `taker` it serves the connections that come from there: those of its supervisor, until that ends, or with TLS
+    its own. SIGTERM is the normal way to stop it, and for a worker SIGINT too.
     """
 
     def __init__(
@@ -86,9 +88,11 @@ class ServingProcess(uvicorn.Server):
         ready: Callable[[], None],
         tick: Callable[[int], None],
         stopping: Callable[[], None],
-        taker: Taker | None,
+        taker: Taker | Acceptor | None,
+        tls: Handshakes | None,
     ) -> None:
         super().__init__(config)
+        self._tls = tls
         self._tick = tick
         self._ready = ready
         self._stopping = stopping
@@ -97,7 +101,7 @@ class ServingProcess(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stops after the running requests. Other signals then end the process, as is usual."""
-        if sig == signal.SIGTERM or self._taker is not None:
+        if sig == signal.SIGTERM or isinstance(self._taker, Taker):
             self.should_exit = True
         else:
             super().handle_exit(sig, frame)
@@ -111,17 +115,27 @@ class ServingProcess(uvicorn.Server):
             self._ready()
 
     def _take(self, connection: socket.socket) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve_connection(connection))
-        self._arriving.add(task)
-        task.add_done_callback(self._arriving.discard)
+        if self._tls is None or self._tls.begin(connection):
+            task = asyncio.get_running_loop().create_task(self._serve_connection(connection))
+            self._arriving.add(task)
+            task.add_done_callback(self._arriving.discard)
+        else:
+            self._drop(connection)
 
     async def _serve_connection(self, connection: socket.socket) -> None:
+        options = {} if self._tls is None else self._tls.options
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(self._make_protocol, connection)
-        except OSError:  # the client has gone already
-            connection.close()
-            assert self._taker is not None
-            self._taker.report()
+            await asyncio.get_running_loop().connect_accepted_socket(self._make_protocol, connection, **options)
+        except OSError:  # the client has gone already, or does not speak TLS
+            self._drop(connection)
+        finally:
+            if self._tls is not None:
+                self._tls.end(connection)
+
+    def _drop(self, connection: socket.socket) -> None:
+        connection.close()
+        assert self._taker is not None
+        self._taker.report()
 
     def _make_protocol(self) -> asyncio.Protocol:
         # As uvicorn makes it for the connections that it accepts itself.
@@ -155,7 +169,7 @@ class ServingProcess(uvicorn.Server):
 def run(
     app: ASGIApp,
     settings: Settings,
-    source: socket.socket | Taker,
+    source: socket.socket | Taker | Acceptor,
     ready: Callable[[], None],
     tick: Callable[[int], None],
     stopping: Callable[[], None],
@@ -165,11 +179,16 @@ def run(
     The connections come from `source`: a bound socket, or for a worker its supervisor. `ready` is called when it
     serves, `tick` once a second with the number of connections.
     """
-    taker = source if isinstance(source, Taker) else None
+    context = tls_of(settings)
+    of_address = cap_of_address(settings.max_address_connections, settings.max_connections)
+    if context and isinstance(source, socket.socket):
+        source = Acceptor(source, BACKLOG)
+    listeners, taker = ([source], None) if isinstance(source, socket.socket) else ([], source)
+    most, patience = settings.max_connections, settings.request_timeout
     connection = connection_class(
-        settings.max_connections,
-        settings.request_timeout,
-        of_address=cap_of_address(settings.max_address_connections, settings.max_connections),
+        most,
+        patience,
+        of_address=of_address,
         proxies=settings.proxies,
         ended=_nothing if taker is None else taker.report,
     )
@@ -186,9 +205,25 @@ def run(
         timeout_graceful_shutdown=PATIENCE,
         **given,
     )
-    server = ServingProcess(config, ready, tick, stopping, taker)
+    tls = None
+    if context is not None:
+        tls = Handshakes(context, most, patience, of_address=of_address, is_proxy=connection.is_proxy)
+    server = ServingProcess(config, ready, tick, stopping, taker, tls)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(server.serve(sockets=[] if isinstance(source, Taker) else [source]))
+        runner.run(server.serve(sockets=listeners))
+
+
+def tls_of(settings: Settings) -> ssl.SSLContext | None:
+    """Returns the context of TLS; None for plain http. Raises `UsageError` for files that cannot be served."""
+    certificate, key = settings.tls_certificate, settings.tls_key
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise UsageError(
+            tell("https needs a certificate and its key, and only one of them is given; nothing was changed"),
+            hint=tell("give both --tls-certificate FILE and --tls-key FILE, or neither"),
+        )
+    return load_tls(certificate, key)
 
 
 def _nothing() -> None:
