@@ -1,18 +1,19 @@
-// Speaks to the service for one player: requests, registration, login, keys. docs/spec/http.md; docs/spec/log.md, "Client
-// rules". Every text is kept before it is sent, and sent again with the same bytes. Games are in game.js. It shows nothing.
+// Speaks to the service for one player: requests, registration, login, keys. docs/spec/http.md; docs/spec/log.md,
+// "Client rules". Every text is kept before it is sent, and sent again with the same bytes. It shows nothing.
 import { decode } from '../log/text.js';
-import { sign } from '../log/sig.js';
+import { fingerprint, sign } from '../log/sig.js';
 import { keyOf, now, state } from '../log/write.js';
 import { keptServices, openStore } from './store.js';
-import { fingerprint, newPin, Refused, refuse } from './trust.js';
+import { newPin, refuse } from './trust.js';
 
 /** An answer of the service that is none of 200 to 299, or none at all (`status` 0). `key` is a text of WORDS. */
 export class ServiceError extends Error {
-  constructor(status, { code = 'no-answer', detail = '', ...more } = {}) {
-    super(`${status} ${code}: ${detail}`);
-    Object.assign(this, { status, code, detail, ...more });
+  constructor(status, { code = status ? 'other' : 'no-answer', ...more } = {}) {
+    super(`${status} ${code}`);
+    this.status = status;
+    this.code = code;
     this.key = `problem-${code}`;
-    this.values = { detail, ...more };
+    this.values = more;
   }
 
   /** Whether the service has refused: after any other answer it may have taken what was sent. */
@@ -35,14 +36,21 @@ const tab = {
 };
 
 export class Session {
-  /** @param {{origin: string, check: Function, fetch?: typeof fetch, open?: typeof openStore, lock?: typeof turns,
-   *   kept?: typeof keptServices, memory?: typeof tab}} platform  what differs between a page and a test in Node */
-  constructor({ origin, check, fetch: send = globalThis.fetch, open = openStore, kept = keptServices, lock = turns,
-    memory = tab }) {
-    Object.assign(this, { origin, check, open, kept, lock, memory });
-    this.fetch = send.bind(globalThis);
-    this.remarks = []; // [key, values] of WORDS for the player, each once
-    this.ahead = 0; // by how many seconds the service's clock is ahead of this device's
+  /** `platform` is what differs between a page and a test. @param {{origin: string, check: Function,
+   *   fetch?: Function, open?: Function, lock?: Function, kept?: Function, memory?: typeof tab}} platform */
+  constructor(platform) {
+    this.origin = platform.origin;
+    this.check = platform.check; // log/check.js, in a page by a worker
+    this.fetch = platform.fetch ?? ((address, options) => fetch(address, options));
+    this.open = platform.open ?? openStore;
+    this.kept = platform.kept ?? keptServices;
+    this.lock = platform.lock ?? turns;
+    this.memory = platform.memory ?? tab;
+    /** @type {[string, object][]} keys and values of WORDS for the player, each once */ this.remarks = [];
+    /** by how many seconds the service's clock is ahead of this device's */ this.ahead = 0;
+    /** @type {any} */ this.service = null;
+    /** @type {any} */ this.me = null;
+    /** @type {import('./store.js').Store} */ this.store = /** @type {any} */ (null);
   }
 
   /** Tells the player something once. */
@@ -56,8 +64,9 @@ export class Session {
 
   // --- requests ------------------------------------------------------------------------------------------------------
 
-  async send(method, path, body, token, more = {}) {
-    const headers = { ...more.headers };
+  /** @param {{headers?: object, signal?: AbortSignal}} more */
+  async send(method, path, body = undefined, token = null, more = {}) {
+    /** @type {Record<string, string>} */ const headers = { ...more.headers };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (token) headers.Authorization = `Bearer ${token}`;
     const options = { redirect: 'error', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' };
@@ -72,7 +81,7 @@ export class Session {
   }
 
   /** One request: the text of the answer. The same bytes are sent again after `Retry-After`, and after a new login. */
-  async call(method, path, body, { login = false } = {}) {
+  async call(method, path, body = undefined, { login = false } = {}) {
     for (let waited = 0, renewed = false; ;) {
       const answer = await this.send(method, path, body, login ? await this.token(renewed) : null);
       const text = await answer.text().catch(() => { throw new ServiceError(0) });
@@ -91,7 +100,7 @@ export class Session {
   }
 
   /** @returns {Promise<any>} */
-  async json(method, path, value, options) {
+  async json(method, path, value = undefined, options = {}) {
     const body = value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
     return JSON.parse(await this.call(method, path, body, options) || 'null');
   }
@@ -228,5 +237,3 @@ export class Session {
     return this.load();
   }
 }
-
-export { Refused };

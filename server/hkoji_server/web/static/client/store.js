@@ -1,20 +1,17 @@
-// Keeps what this browser has of one player at one service, in an IndexedDB. docs/spec/log.md, "Client rules": a text is
-// on disk before it is sent. It knows no keys and no games: values are kept as they come. Tests have a store of the same
-// two methods on files.
+// Keeps what this browser has of one player at one service, in an IndexedDB. docs/spec/log.md, "Client rules": a text
+// is on disk before it is sent. It knows no keys and no games: values are kept as they come.
 
 /**
  * @typedef {IDBValidKey} Place  a text, or a list such as [game, seq]
- * @typedef {[store: string, place: Place, value: any]} Change  a value of undefined removes what is there
+ * @typedef {any[]} Change  store, place and value; a value of undefined removes what is there
  * @typedef {{get(store: string, place: Place): Promise<any>, list(store: string, ...prefix: string[]): Promise<any[]>,
  *   keep(changes: Change[]): Promise<void>}} Store
  */
 
-/**
- * `meta`: `service` (as it was met), `me` (name and key), `moving` (a key that is to replace it). `keys` by text. `games`
- * by id: the link's code, the terms asked for, the last entry seen. `lines` and `outbox` by [game, seq]. `statements` by
- * [game or word, kind, …]. `openings` by [game, seq, part, salt]. `heads` by [game, seq, head]. `pins` by name. `evidence`
- * by [game, kind, number]. Stores are added only: each version of the page must be able to read what another has kept.
- */
+/** `meta`: `service`, `me`, `registered`, and `moving`, a key that is to replace the one of `me`. `keys` by text,
+ *  `pins` by name. `games` by id: the link's code, the last view. `lines` and `outbox` by [game, seq]. `statements` by
+ *  [game or word, kind, …], `openings` by [game, seq, part, salt], `heads` by [game, seq, head], `evidence` by [game,
+ *  kind, number]. Stores are only added: each version of the page must be able to read what another has kept. */
 export const STORES = [
   'meta', 'keys', 'games', 'lines', 'outbox', 'statements', 'openings', 'heads', 'pins', 'evidence',
 ];
@@ -24,7 +21,8 @@ const PREFIX = 'hkoji-';
 /** Tells which services this browser has kept something of, by the fingerprints of their keys. */
 export async function keptServices() {
   const found = await indexedDB.databases();
-  return found.map(each => each.name ?? '').filter(name => name.startsWith(PREFIX)).map(name => name.slice(PREFIX.length));
+  const names = found.map(each => each.name ?? '').filter(name => name.startsWith(PREFIX));
+  return names.map(name => name.slice(PREFIX.length));
 }
 
 /** @param {string} name @param {number} [version] @returns {Promise<IDBDatabase>} */

@@ -1,8 +1,9 @@
-// Decides what this browser believes of a service and of players: keys, views, signed heads; and keeps what it refuses.
-// docs/spec/log.md, "Client rules"; docs/spec/evidence.md. Steps 1 to 7 of the audit are in log/check.js. Here is what a
-// log alone does not say: which key a name had before, and what this player was shown. It sends and shows nothing.
-import { base64, decode, sha256, to64 } from '../log/text.js';
-import { signed } from '../log/sig.js';
+// Decides what this browser believes of a service and of players: keys, views, heads; and keeps what it refuses.
+// docs/spec/log.md, "Client rules"; docs/spec/evidence.md. Steps 1 to 7 of the audit are in log/check.js. Here is what
+// a log alone does not say: which key a name had before, and what this player was shown. It sends nothing.
+import { decode } from '../log/text.js';
+import { fingerprint, signed } from '../log/sig.js';
+import { seconds } from '../log/clock.js';
 
 /** Why something was refused: `key` and `values` of a text of WORDS. Nothing was signed, sent or accepted. */
 export class Refused extends Error {
@@ -14,12 +15,6 @@ export class Refused extends Error {
 }
 /** @returns {never} */
 export const refuse = (key, values) => { throw new Refused(key, values); };
-
-/** A key as people compare it, the same as `ssh-keygen -l` prints. @param {string} key */
-export async function fingerprint(key) {
-  const hash = await crypto.subtle.digest('SHA-256', base64(key.split(' ')[1]));
-  return 'SHA256:' + to64(new Uint8Array(hash)).replace(/=+$/, '');
-}
 
 // --- the keys of players ---------------------------------------------------------------------------------------------
 
@@ -53,7 +48,7 @@ export function seatsOf(lines) {
  * the player. `ask` gives what the service says of a player; `pinOf` the kept pin.
  */
 export async function meet(lines, { me, origin, pinOf, ask }) {
-  const pins = [], remarks = [];
+  const pins = [], /** @type {[string, any][]} */ remarks = [];
   const byLink = Boolean(lines.find(each => each.entry.kind === 'open')?.entry.body.invite?.link);
   const seats = seatsOf(lines);
   for (const seat of seats) {
@@ -167,7 +162,6 @@ export function verifyGrowth(before, now) {
 }
 
 const HEAD_SECONDS = 120;
-const seconds = time => Date.parse(time) / 1000;
 
 /** Checks lines against signed heads: the entry that was the last, and no later entry with an earlier time. */
 export function verifyHeads(heads, lines) {
@@ -247,7 +241,8 @@ export async function evidenceFile(store, server, game, lines, { cards = false }
   }
   const names = Object.keys(keys).sort().map(name => `"${name}":[${keys[name].map(key => `"${key}"`).join(',')}]`);
   const heads = (await store.list('heads', game)).flat();
-  const refused = (await store.list('evidence', game, 'refused')).filter(each => shows || !each.startsWith('{"refused":{"view"'));
+  const all = await store.list('evidence', game, 'refused');
+  const refused = all.filter(each => shows || !each.startsWith('{"refused":{"view"'));
   return [
     `{"evidence":1,"game":"${game}","keys":{${names.join(',')}}}`, ...lines.map(each => each.line),
     ...shows ? await store.list('evidence', game, 'view') : [], ...heads.map(each => wrapped('head', each)), ...refused,

@@ -1,0 +1,229 @@
+// Reads one game as its player sees it: the log, the own cards, what the service says beside them. It believes nothing
+// that it has not checked against all that is kept here, and keeps as evidence what it refuses. It signs nothing.
+import { bytes, decode, sha256 } from '../log/text.js';
+import { parseLine } from '../log/check.js';
+import { clockAfter } from '../log/times.js';
+import { counted, seconds, timeText } from '../log/clock.js';
+import { cardsOf, NOTATION } from '../log/write.js';
+import * as trust from './trust.js';
+
+const { refuse } = trust;
+const quoted = text => `"${text.replaceAll('"', '\\"')}"`;
+/** A line of an answer, as it stands in a log file. */
+export const lineText = ({ entry, receipt: { sig: seal, text }, sig }) =>
+  `{"entry":${quoted(entry)},"receipt":{"sig":"${seal}","text":${quoted(text)}},"sig":"${sig}"}`;
+const ENDS = ['lapse', 'cancel', 'resign', 'timeout', 'annul', 'end'];
+
+export class Reading {
+  /** @param {import('./session.js').Session} session @param {string} id */
+  constructor(session, id) {
+    this.session = session;
+    this.id = id;
+    this.path = `/v1/games/${id}`;
+    /** @type {string[]} the lines as they came */ this.raw = [];
+    /** @type {any[]} the same, read */ this.lines = [];
+    /** @type {any[]} the cards of each round, once the seed is known */ this.deal = [];
+    /** @type {any} the last answer about the own view */ this.answer = null;
+    /** @type {any[]} those that open own face-down cards */ this.openings = [];
+    /** @type {string[]} the own cards */ this.hand = [];
+  }
+
+  get store() { return this.session.store }
+  get server() { return this.session.service.key }
+  get offer() { return this.lines[0].entry.body }
+  get seats() { return trust.seatsOf(this.lines) }
+  get ruleset() { return this.offer.ruleset.name }
+  get clock() { return this.answer?.clock ?? null }
+
+  /** The seat of this player: 0, 1, or null. */
+  get seat() {
+    const { me } = this.session, found = me ? this.seats.findIndex(each => each.name === me.name) : -1;
+    return found < 0 ? null : found;
+  }
+
+  /** The last entry, as the next one names it. */
+  get last() {
+    const { entry, head, receipt } = this.lines.at(-1);
+    return { game: this.id, seq: entry.seq, head, time: receipt.at };
+  }
+
+  has(...kinds) { return this.lines.some(each => kinds.includes(each.entry.kind)) }
+
+  /** `offered`, `open`, `playing` or `over`: as far as the log says it without rules. */
+  get status() {
+    if (this.has(...ENDS)) return 'over';
+    return this.has('join') ? 'playing' : this.has('open') ? 'open' : 'offered';
+  }
+
+  // --- what is new ---------------------------------------------------------------------------------------------------
+
+  /** Takes up what another tab has kept meanwhile. */
+  async load() {
+    const raw = await this.store.list('lines', this.id);
+    if (raw.length > this.raw.length) Object.assign(this, await this.read(raw));
+  }
+
+  async fetch() {
+    if (!this.lines.length || this.seat === null) await this.fetchLog();
+    if (this.seat !== null) await this.fetchView();
+  }
+
+  async fetchLog() {
+    const count = this.raw.length, after = count ? `?after=${count - 2}` : ''; // the last one again, to compare it
+    const fresh = (await this.session.call('GET', `${this.path}/log${after}`)).split('\n').filter(Boolean);
+    const same = !count || fresh[0] === this.raw.at(-1);
+    await this.guarded(fresh, null, async () => {
+      if (!same) refuse(fresh.length ? 'log-differs' : 'log-shorter');
+      await this.accept(count ? fresh.slice(1) : fresh, null);
+    });
+  }
+
+  async fetchView() {
+    const last = this.raw.length - 1, path = `${this.path}/view?after=${last}&clock=true`;
+    const answer = await this.session.json('GET', path, undefined, { login: true });
+    const fresh = answer.lines.map(lineText);
+    await this.guarded(fresh, answer, async () => {
+      if (answer.seq < last) refuse('log-shorter');
+      if (answer.seq === last && answer.head !== this.last.head) refuse('log-differs');
+      await this.accept(fresh, answer);
+    });
+  }
+
+  /** Keeps as evidence what the service has signed of an answer that `work` refuses. */
+  async guarded(fresh, answer, work) {
+    const { lines, raw } = this;
+    try { await work() } catch (error) {
+      Object.assign(this, { lines, raw });
+      if (error instanceof trust.Refused) await this.keepRefused(fresh, answer);
+      throw error;
+    }
+  }
+
+  async keepRefused(fresh, answer) {
+    const lines = [];
+    for (const line of fresh) {
+      try { lines.push({ ...parseLine(line), line }) } catch { /* no such line may be in a file of evidence */ }
+    }
+    let head = answer?.signed_head;
+    // A late entry convicts only with the service's word on what follows it.
+    if (lines.length && !head) head = await this.session.json('GET', `${this.path}/head`).catch(() => null);
+    await trust.keepRefused(this.store, this.server, this.id, { lines, view: answer?.view, head });
+  }
+
+  /** Checks a whole log. Returns its lines with what they say, and the deal. */
+  async read(raw) {
+    const result = await this.session.check(bytes(raw.map(line => `${line}\n`).join('')), { server: [this.server] });
+    if (result.found.length) {
+      const { step, entry, text, values } = result.found[0];
+      refuse('log-fails', { step, entry, why: { key: text, values } });
+    }
+    const lines = result.lines.map((line, n) => ({ ...line, line: raw[n] }));
+    const { entry: { by, game, kind, seq }, receipt } = lines.at(-1);
+    if (game !== this.id) refuse('another-game');
+    if (!receipt) refuse('no-receipt');
+    // The audit does not judge the last entry by the clock, because its credit could follow. An answer has all of both.
+    const clock = kind === 'seed' || kind === 'move' ? clockAfter(lines.slice(0, -1)) : null;
+    const seat = trust.seatsOf(lines).findIndex(each => each.name === by);
+    if (clock?.runs && clock.isLate(seat, seconds(receipt.at))) refuse('entry-late', { entry: seq });
+    return { raw, lines, deal: result.deal };
+  }
+
+  /** Checks new lines, and a view and head after the last of them, against all that is kept here; then keeps them. */
+  async accept(fresh, answer) {
+    const { id, server, session, store } = this, start = this.raw.length, changes = [];
+    if (fresh.length) Object.assign(this, await this.read([...this.raw, ...fresh]));
+    const heads = (await store.list('heads', id)).flat().map(each => decode(each.text));
+    if (answer?.signed_head) {
+      heads.push(await trust.readHead(server, answer.signed_head, id));
+      changes.push(...await trust.keepHead(store, id, answer.signed_head, answer.clock?.deadline));
+    }
+    trust.verifyHeads(heads, this.lines);
+    if (answer) changes.push(...await this.acceptView(answer));
+    const { pins, remarks } = await trust.meet(this.lines, {
+      me: session.me?.name, origin: session.service.origin, pinOf: name => store.get('pins', name),
+      ask: name => session.player(name),
+    });
+    changes.push(...pins.map(pin => ['pins', pin.name, pin]));
+    changes.push(...fresh.map((line, n) => ['lines', [id, start + n], line]));
+    for (const { bytes: sent, seq } of await store.list('outbox', id)) {
+      if (seq >= this.lines.length) continue;
+      changes.push(['outbox', [id, seq], undefined]);
+      if (this.lines[seq].text !== JSON.parse(sent).entry) remarks.push(['place-taken', { entry: seq }]);
+    }
+    await store.keep(changes);
+    for (const [key, values] of remarks) session.remark(key, values);
+    if (answer?.signed_head) session.compareTime(heads.at(-1).at, 'head-time');
+    this.answer = answer ?? this.answer;
+  }
+
+  // --- own cards -----------------------------------------------------------------------------------------------------
+
+  /** Checks the own view. Returns what is to be kept of it. */
+  async acceptView(answer) {
+    const { id, server, store } = this, kept = await store.get('games', id), last = this.last;
+    const view = await trust.readView(server, answer.view, id);
+    if (view.head !== last.head || view.seq !== last.seq || view.seat !== this.seat) refuse('view-elsewhere');
+    trust.verifyGrowth(kept?.view, view);
+    if (this.has('end')) trust.verifyEnd(this.deal, view, this.seat, NOTATION[this.ruleset].width);
+    this.openings = await this.ownOpenings(answer.openings);
+    this.hand = view.dealt.length ? this.handOf(view.dealt.at(-1).cards) : [];
+    for (const action of answer.legal) this.verifyAction(action);
+    const same = JSON.stringify(kept?.view?.dealt ?? []) === JSON.stringify(view.dealt);
+    return [
+      ['games', id, { ...kept, view }], ...same ? [] : await trust.keepView(store, id, answer.view),
+      ...this.openings.map(it => ['openings', [id, it.seq, it.part, it.salt], it]),
+    ];
+  }
+
+  /** Those openings, of here and of the service, that open face-down cards of the log. */
+  async ownOpenings(told) {
+    const found = new Map();
+    for (const it of [...await this.store.list('openings', this.id), ...told]) {
+      const commit = this.lines[it.seq]?.entry.body.commit?.[it.part];
+      const hash = await sha256('hkoji.hidden.v1', this.id, it.seq, it.part, it.cards, it.salt);
+      if (commit === hash) found.set(hash, it);
+    }
+    return [...found.values()];
+  }
+
+  /** The number of the last entry of the round before. */
+  get roundStart() { return this.lines.findLastIndex(each => each.entry.kind === 'reveal') }
+
+  /** The cards of the round that are still in the hand: those of the view, less what was played since. */
+  handOf(dealt) {
+    const { width, acts } = NOTATION[this.ruleset], cut = text => text.match(new RegExp(`.{${width}}`, 'g')) ?? [];
+    const hand = cut(dealt);
+    for (const { entry: { body, by, kind, seq } } of this.lines.slice(this.roundStart + 1)) {
+      if (kind !== 'move' || by !== this.session.me.name || !acts.includes(body.action[0])) continue;
+      const down = this.openings.filter(each => each.seq === seq).map(each => each.cards).join('');
+      for (const card of body.commit ? cut(down) : cardsOf(this.ruleset, body.action)) {
+        if (!hand.includes(card)) refuse('card-not-shown', { entry: seq });
+        hand.splice(hand.indexOf(card), 1);
+      }
+    }
+    return hand;
+  }
+
+  verifyAction(action) {
+    if (!NOTATION[this.ruleset].acts.includes(action[0])) return;
+    const left = [...this.hand];
+    for (const card of cardsOf(this.ruleset, action)) {
+      if (!left.includes(card)) refuse('legal-outside-hand', { action });
+      left.splice(left.indexOf(card), 1);
+    }
+  }
+
+  /** The deadline of the entry that is owed, by the log and by what the service says of it; null without a clock. */
+  get deadline() {
+    const { clock: said } = this, clock = said && clockAfter(this.lines);
+    if (!clock?.runs) return null;
+    const gift = Math.max(0, ...said.gifts.map(each => each.seconds));
+    const outages = said.outages.map(each => counted(clock.control, seconds(each.from), seconds(each.until)));
+    const deadline = timeText(clock.deadline(said.seat, outages.reduce((sum, each) => sum + each, gift)));
+    if (deadline !== said.deadline) this.session.remark('deadline-differs', { deadline, told: said.deadline });
+    return deadline;
+  }
+
+  /** The file of evidence of this game; while it runs, own cards are in it only with `cards`. */
+  evidence(options) { return trust.evidenceFile(this.store, this.server, this.id, this.lines, options) }
+}
