@@ -229,17 +229,9 @@ def pushing(tmp_path: Path) -> Iterator[Told]:
         yield service
 
 
-def target(browser: Browser) -> str:
-    """The kept text of a subscription."""
-    return json.dumps(
-        {"auth": browser.keys["auth"], "endpoint": browser.endpoint, "lang": "it", "p256dh": browser.keys["p256dh"]},
-        separators=(",", ":"),
-    )
-
-
 def subscribed(service: Told, player: Player, browser: Browser, **changes: Any) -> str:  # Any: columns
     """A channel of a player that works."""
-    fields = {"name": f"of-{player.name}", "target": target(browser), **changes}
+    fields = {"name": f"of-{player.name}", "target": browser.subscription, **changes}
     return str(service.add(player.name, kind="push", **fields).id)
 
 
@@ -422,7 +414,7 @@ def test_a_browser_that_has_moved_inside_the_network_is_not_pushed_to(
     courier = pushing.delivery.couriers["push"]
     assert isinstance(courier, PushCourier)
     courier._poster = GuardedPoster(resolve=resolve)
-    moved = json.loads(target(browser)) | {"endpoint": "https://push.example/token"}
+    moved = json.loads(browser.subscription) | {"endpoint": "https://push.example/token"}
     subscribed(pushing, other, browser, name="moved", target=json.dumps(moved, separators=(",", ":")))
     mover.send(move_of(mover, game))
     pushing.deliver(TURN_WAIT)
@@ -449,7 +441,7 @@ def test_revocation_and_recovery_leave_no_browser(
         """One that was asked for before the revocation, by a request that took longer."""
         async with service.store() as store:
             left = len(await store.channels("alice"))
-            late = a_kept_channel("late", "alice", "push", target(browser), ("turn",), json.dumps(SETTINGS), AT)
+            late = a_kept_channel("late", "alice", "push", browser.subscription, ("turn",), json.dumps(SETTINGS), AT)
             assert await store.add_channel(late)
             return left, (await make_code(store, service.app._sources, DAY, name="alice")).code
 

@@ -63,6 +63,12 @@ class Browser:
         """The keys of its subscription, as `PushSubscription.toJSON` has them."""
         return {"auth": base64url(self.auth), "p256dh": base64url(self.point)}
 
+    @property
+    def subscription(self) -> str:
+        """The target of a channel to it, as the service keeps that: canonical text."""
+        value = {**self.keys, "endpoint": self.endpoint, "lang": "it"}
+        return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
     def pushed(self) -> list[dict[str, Any]]:  # Any: JSON
         """What it has been told at its address, in order."""
         assert self.receiver is not None

@@ -21,14 +21,19 @@ from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.notice_rules import SEND
 from hkoji_server.service.notices import delivery
 from hkoji_server.service.notices import delivery as notice_delivery
-from hkoji_server.service.notices.couriers import Notice
+from hkoji_server.service.notices.couriers import Courier, Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
+from hkoji_server.service.notices.guarded_post import GuardedPoster
+from hkoji_server.service.notices.push import PushCourier
+from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.store.choices import PUSH_KIND
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import open_store
 from hkoji_server.store.tables import Channel
 
+from hkoji.log.private_key import PrivateKey
 from tests.support.timed_games import NEVER_OUT
 from tests.support.timed_laboratory import PlantedFault
 
@@ -69,7 +74,21 @@ PLANTED: Final[dict[str, PlantedFault]] = {
 
 
 KIND: Final = "lab"
+ID_HEADER: Final = "lab-id"
 _SHORT: Final = {"NOTICE_PACE": 0.2, "LEASE": 3, "SEND_SECONDS": 1, "_FIRST_PAUSE": 1}
+
+
+class Kills:
+    """Kills its process by SIGKILL with a probability, each time that it is asked to."""
+
+    def __init__(self, chance: float) -> None:
+        self._chance = chance
+        self._rng = random.Random(os.getpid())
+
+    def perhaps(self) -> None:
+        """Kills the process, or does nothing."""
+        if self._rng.random() < self._chance:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class KilledCourier:
@@ -83,16 +102,15 @@ class KilledCourier:
         """All are at one host."""
         return ""
 
-    def __init__(self, port: int, kills: float) -> None:
+    def __init__(self, port: int, kills: Kills) -> None:
         self._port = port
         self._kills = kills
-        self._rng = random.Random(os.getpid())
 
     async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
         """Sends each notice on a connection of its own."""
         assert channel.kind == KIND
         for notice in notices:
-            self._perhaps_die()
+            self._kills.perhaps()
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
             try:
                 writer.write(f"{notice.id}\n".encode())
@@ -100,11 +118,26 @@ class KilledCourier:
                     raise ConnectionError(notice.id)
             finally:
                 writer.close()
-            self._perhaps_die()
+            self._kills.perhaps()
 
-    def _perhaps_die(self) -> None:
-        if self._rng.random() < self._kills:
-            os.kill(os.getpid(), signal.SIGKILL)
+
+class KilledPushes(PushCourier):
+    """Pushes as the service does, with the id of the notice in a header, and kills its process likewise."""
+
+    def __init__(self, sources: ClockAndEntropy, kills: Kills) -> None:
+        poster = GuardedPoster(private=True, longest=_SHORT["SEND_SECONDS"])
+        super().__init__(poster, PrivateKey.from_seed(b"k" * 32), sources, RateLimits(), origin="http://lab")
+        self._kills = kills
+
+    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
+        """Pushes each notice."""
+        for notice in notices:
+            self._kills.perhaps()
+            await super().send(channel, [notice])
+            self._kills.perhaps()
+
+    def _urgency(self, notice: Notice) -> dict[str, str]:
+        return {**super()._urgency(notice), ID_HEADER: notice.id}
 
 
 def deliver(data: Path, database: str | None, port: int, kills: float, fault: str | None) -> None:
@@ -122,7 +155,8 @@ async def _deliver(data: Path, database: str | None, port: int, kills: float) ->
     sources = ClockAndEntropy()
     async with open_store(location, sources.clock) as store:
         time = ServiceTime(store, sources, outage_after=NEVER_OUT)
-        couriers = {KIND: KilledCourier(port, kills)}
+        killed = Kills(kills)
+        couriers: dict[str, Courier] = {KIND: KilledCourier(port, killed), PUSH_KIND: KilledPushes(sources, killed)}
         delivery = NoticeDelivery(store, LoadedGames(store, 500), time, sources, couriers, origin="http://lab")
         work = asyncio.create_task(deliver_at_intervals(delivery))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)

@@ -4,11 +4,12 @@
     python -m tests.lab.notices.measure 10000 --postgres      on its own PostgreSQL server
     python -m tests.lab.notices.measure 60 --planted "stale notices are sent"      must find it
 
-Pairs of players with a channel each play many games at once: they invite, join, move, reply at once or not at all, give
-time twice, wish to call a game off, call it off, resign. Two processes deliver. Each kills itself by SIGKILL before or
-after it sends some notice, and is started again. A receiver records each id, and refuses some. In the end each notice
-that must have been sent has arrived, none tells of something that was over, none came to the wrong player, and no more
-came twice than the kills explain. Exits with 1 if anything was wrong.
+Pairs of players with a channel and a browser each play many games at once: they invite, join, move, reply at once or
+not at all, give time twice, wish to call a game off, call it off, resign. Two processes deliver. Each kills itself by
+SIGKILL before or after it sends some notice, and is started again. A receiver and a push service record each id, and
+refuse some. In the end each notice that must have been sent has arrived at both, each browser can open what it was
+sent, none tells of something that was over, none came to the wrong player, and no more came twice than the kills
+explain. Exits with 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from hkoji_server.service.games import notice_rules
+from hkoji_server.store.choices import PUSH_KIND
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import MOST_INVITATIONS
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.log.line import Line
-from tests.lab.notices.deliverer import KIND, PLANTED, deliver
-from tests.lab.notices.receiver import Arrival, Receiver
+from tests.lab.notices.deliverer import ID_HEADER, KIND, PLANTED, deliver
+from tests.lab.notices.receiver import Arrival, Pushes, Receiver
 from tests.support.couriers import Told, told
 from tests.support.forked import ForkedCall
 from tests.support.service import Player
@@ -149,11 +151,11 @@ ENDS: Final = ("left", "gifts", "a wish", "called off", "resigned")
 def run_notices(folder: Path, wanted: Wanted, database: str | None = None, *, kills: float = _KILLS) -> Done:
     """Plays, delivers and judges."""
     rng, counts = random.Random(wanted.seed), Counter[str]()
-    data, receiver = folder / "data", Receiver(wanted.seed)
+    data, receiver, pushes = folder / "data", Receiver(wanted.seed), Pushes(wanted.seed, ID_HEADER)
     where: dict[str, Any] = {"database": database} if database else {}  # Any: settings by name
     quick, served = patch.object(notice_rules, "TURN_WAIT", _WAIT), told(data, clock=RunningClock(), **where)
     with quick, served as service:
-        pairs = [_seated(service, number) for number in range(_PAIRS)]
+        pairs = [_seated(service, number, pushes) for number in range(_PAIRS)]
         deliverers = Deliverers(data, database, receiver.port, kills, wanted.fault)
         games: list[PlayedGame] = []
         try:
@@ -162,21 +164,27 @@ def run_notices(folder: Path, wanted: Wanted, database: str | None = None, *, ki
         finally:
             deliverers.stop()
             receiver.close()
+            pushes.close()
         for played in games:
             played.lines = pairs[0].host.lines(played.game)
     counts["processes killed"] = deliverers.kills
     counts["notices arrived"] = len(receiver.arrivals)
+    counts["pushes arrived"] = len(pushes.arrivals)
     counts.update(f"arrived: {each.id.split('.')[2]}" for each in receiver.arrivals)
     counts["arrived again"] = len(receiver.arrivals) - len({each.id for each in receiver.arrivals})
-    return Done(counts, list(judged(games, receiver.arrivals, deliverers.kills, left)))
+    wrong = [*judged(games, receiver.arrivals, deliverers.kills, left), *pushes.faults()]
+    wrong += [f"pushed: {each}" for each in judged(games, pushes.arrivals, deliverers.kills, ())]
+    return Done(counts, wrong)
 
 
-def _seated(service: Told, number: int) -> Pair:
-    """Two players, each with a channel."""
+def _seated(service: Told, number: int, pushes: Pushes) -> Pair:
+    """Two players, each with a channel and a browser."""
     asked = service.service
     pair = Pair(Player(asked, f"host{number}").register(), Player(asked, f"guest{number}").register())
     for player in pair:
         service.add(player.name, kind=KIND)
+        target = pushes.browser(player.name).subscription
+        service.add(player.name, f"push-{player.name}", kind=PUSH_KIND, target=target)
     return pair
 
 
@@ -226,10 +234,6 @@ def measured(folder: Path, wanted: Wanted, database: str | None) -> Done:
     if wanted.fault:
         kills = 0.1 if PLANTED[wanted.fault].shown_by == "kills" else 0.0
     return run_notices(folder, wanted, database, kills=kills)
-
-
-if __name__ == "__main__":
-    sys.exit(main(measured, __doc__, "notices", PLANTED, "how many notices arrive at least"))
 
 
 IN_FLIGHT: Final = 4.0
@@ -309,3 +313,7 @@ def _faults(played: PlayedGame, seq: int, event: str, channel: str, at: float) -
 def _time(line: Line) -> float:
     assert line.receipt is not None
     return datetime.fromisoformat(line.receipt.receipt.at).timestamp()
+
+
+if __name__ == "__main__":
+    sys.exit(main(measured, __doc__, "notices", PLANTED, "how many notices arrive at least"))
