@@ -70,7 +70,7 @@ class Browser:
         return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
     def pushed(self) -> list[dict[str, Any]]:  # Any: JSON
-        """What it has been told at its address, in order."""
+        """The texts that it has been told at its address, in order."""
         assert self.receiver is not None
         return [json.loads(self.open(each.body)) for each in self.receiver.posts if each.target == self.path]
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import sha512
 from typing import Any, Final
 
+from hkoji_server.service.notices.web_push import private_key_of
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import Players
 from hkoji_server.service.time.service_time import ClockAndEntropy
@@ -34,6 +36,7 @@ from hkoji.rules.events import Seat
 from tests.lab.leaks.stories import STEPS_OF_TIME, STEPS_OF_WORDS, VIEWERS
 from tests.lab.leaks.telling import Message, Person, Telling, chosen, log_in
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request
+from tests.support.push_service import Browser
 
 
 async def begin(telling: Telling) -> Telling:
@@ -191,13 +194,14 @@ async def _read_on(telling: Telling) -> Answer:
 
 
 _CODE: Final = re.compile(rb"hkoji notify confirm [0-9a-f]{16} ([0-9a-z]+)")
+_PUSHED_CODE: Final = re.compile(rb'"code":"([0-9a-z]+)"')
 
 
 async def _settle(telling: Telling) -> None:
     """Host, guest and stranger make their channels, and choose with whom they play."""
     people = dict(zip(VIEWERS, telling.people, strict=True))
     for viewer, settings in telling.story.channels:
-        await _add_channel(telling, viewer, people[viewer], json.loads(settings))
+        await _add_channels(telling, viewer, people[viewer], json.loads(settings))
     for person in telling.people:
         body = choice_of(telling, person)
         await _ask(telling, Request("settings", "PUT", "/v1/me/settings", person.token, body), 200)
@@ -229,14 +233,24 @@ async def _ask(telling: Telling, request: Request, status: int) -> Answer:
     return answer
 
 
-async def _add_channel(telling: Telling, viewer: str, person: Person, settings: dict[str, Any]) -> None:
-    world = telling.world
-    world.draws.use(f"channel of {person.name}")
+async def _add_channels(telling: Telling, viewer: str, person: Person, settings: dict[str, Any]) -> None:
+    """A webhook and a browser, which is the same in each world."""
     target = f"https://{viewer}.example/{telling.story.name}"
-    body = json.dumps({"kind": "webhook", "settings": settings, "target": target}).encode()
+    await _add_channel(telling, person, {"kind": "webhook", "settings": settings, "target": target}, _CODE)
+    path = f"/push/{viewer}/{telling.story.name}"
+    browser = Browser(path=path, key=private_key_of(sha512(path.encode()).digest()))
+    telling.world.receiver.browsers[path] = browser
+    wished = {"kind": "push", "settings": settings, "target": f"https://push.example{path}", "keys": browser.keys}
+    await _add_channel(telling, person, wished, _PUSHED_CODE)
+
+
+async def _add_channel(telling: Telling, person: Person, wished: dict[str, Any], pattern: re.Pattern[bytes]) -> None:
+    world = telling.world
+    world.draws.use(f"{wished['kind']} of {person.name}")
+    body = json.dumps(wished).encode()
     made = await _ask(telling, Request("channel", "POST", "/v1/me/channels", person.token, body), 201)
     (post,) = world.receiver.take()
-    code = _CODE.search(post.wire)
+    code = pattern.search(post.wire)
     assert code
     path = f"/v1/me/channels/{made.json['id']}/confirm"
     body = json.dumps({"code": code[1].decode()}).encode()

@@ -6,8 +6,8 @@ for the game or its log, and for two of the many other things of `SOMETIMES`, in
 answer must be the same: status, headers, length, body (with the names of `worlds` in place of hashes), and what was
 written to the service's log. So must the answer to every move of the viewer. Time is not compared.
 
-After each step the rows that the service keeps beside the log must be the same too, and the posts of webhooks, whoever
-owns the channel.
+After each step the rows that the service keeps beside the log must be the same too, and the posts to webhooks and
+browsers, whoever owns the channel.
 """
 
 from __future__ import annotations
@@ -341,7 +341,9 @@ class Comparison:
         posts, first = told[TRUTH]
         for viewer in VIEWERS:
             tally.answers += len(posts)
-            tally.kinds.update(f"webhook {post.event}: {'refused' if failing else 'taken'}" for post in posts)
+            for post in posts:
+                kind = "push" if post.is_push else "webhook"
+                tally.kinds[f"{kind} {post.event}: {'refused' if failing else 'taken'}"] += 1
             if found := difference(self.worlds[TRUTH], first, self.worlds[viewer], told[viewer][1]):
                 tally.leaks.append(Leak("webhook", f"{viewer}, {place}: {found}"))
 

@@ -236,7 +236,9 @@ def mail(eye: Eye, chance: random.Random) -> Request:
 def channels(eye: Eye, chance: random.Random) -> Request:
     """Asks for the viewer's channels, or tries what is refused before anything is posted."""
     token, one = chance.choice((None, eye.token, eye.token)), f"/v1/me/channels/{chance.randbytes(8).hex()}"
-    target = {"kind": "webhook", "target": "http://127.0.0.1/", "settings": {}}
+    target: dict[str, object] = {"kind": "webhook", "target": "http://127.0.0.1/", "settings": {}}
+    if chance.random() < 0.5:
+        target |= {"kind": "push", "keys": {"auth": chance.choice(("", "A" * 22)), "p256dh": "BA"}}
     method, path, body = chance.choice(
         (
             ("GET", "/v1/me/channels", None),

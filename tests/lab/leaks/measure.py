@@ -66,14 +66,14 @@ def main() -> None:
         for kind, count in sorted(tally.kinds.items()):
             print(f"{count:8} {kind}")
     kept = sum(count for kind, count in tally.kinds.items() if kind.startswith("rows"))
-    posted = sum(count for kind, count in tally.kinds.items() if kind.startswith("webhook"))
-    others = ("hkoji", "process", "rows", "webhook", "by mail")
+    posted = sum(count for kind, count in tally.kinds.items() if kind.startswith(("webhook", "push")))
+    others = ("hkoji", "process", "rows", "webhook", "push", "by mail")
     mailed = sum(count for kind, count in tally.kinds.items() if kind.startswith("by mail"))
     over_http = [kind for kind in tally.kinds.elements() if not kind.startswith(others)]
     statuses = Counter(kind.rpartition(": ")[2] for kind in over_http)
     print(f"{tally.states} states, {tally.early} before the first card, {tally.alike} with the same deal by chance")
     print(f"{len(over_http)} answers over HTTP: {', '.join(f'{n} of {s}' for s, n in sorted(statuses.items()))}")
-    print(f"{kept} looks at rows beside the log, {posted} posts of webhooks")
+    print(f"{kept} looks at rows beside the log, {posted} posts to webhooks and browsers")
     print(f"{mailed} letters, and looks at the outbox, log and metrics of a mail process")
     print(f"{tally.answers - len(over_http) - kept - posted - mailed} outputs of the command and files")
     print(f"{len(tally.leaks)} differ")

@@ -1,12 +1,13 @@
-"""The receiver of all webhooks of a world, and what is compared of its notices: posts, rows, and lines of the log.
+"""The receiver of all webhooks and pushes of a world, and what is compared of its notices: posts, rows, log lines.
 
 Nothing of this may depend on hidden cards, whoever owns the channel. So it must be the same in every world, but for
-hashes and the signatures over them.
+hashes and the signatures over them. A push is compared as its browser reads it: opened, and its proof verified.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 from collections.abc import Coroutine, Iterator, Sequence
@@ -16,6 +17,9 @@ from unittest.mock import patch
 
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from hkoji_server.service.notices.guarded_post import GuardedPoster, WebhookUrl
+
+from tests.support.push_service import Browser, proof_of
+from tests.support.receiver import Received
 
 TABLES: Final = {
     "outbox": "SELECT * FROM outbox WHERE channel IN (SELECT id FROM channel WHERE player IN (?, ?, ?)) "
@@ -28,12 +32,13 @@ TABLES: Final = {
 """The tables of what is not in logs, and how the rows of three players are read."""
 _ID: Final = re.compile(rb"\r\nwebhook-id: ([^\r]+)\r\n", re.IGNORECASE)
 _AT: Final = re.compile(rb"\r\nwebhook-timestamp: ([^\r]+)\r\n", re.IGNORECASE)
+_PROOF: Final = re.compile(rb"\r\nAuthorization: ([^\r]+)", re.IGNORECASE)
 _LOOKS: Final = 3
 """One look does not take a second notice to a channel that is busy, nor what the first one has caused."""
 
 
 class Posted(NamedTuple):
-    """The bytes of a post as they went into its connection."""
+    """The bytes of a post as they went into its connection; of a push, as its browser reads it."""
 
     wire: bytes
 
@@ -41,12 +46,18 @@ class Posted(NamedTuple):
     def id(self) -> bytes:
         """The id of the notice."""
         found = _ID.search(self.wire)
-        assert found, self.wire
-        return found[1]
+        return b"" if found is None else found[1]
+
+    @property
+    def is_push(self) -> bool:
+        """Whether it went to a browser."""
+        return not self.id
 
     @property
     def event(self) -> str:
         """The event that it tells."""
+        if self.is_push:
+            return str(json.loads(self.wire.partition(b"\r\n\r\n")[2])["event"])
         parts = self.id.decode().split(".")
         return parts[2] if len(parts) == 4 else parts[0]
 
@@ -81,13 +92,25 @@ class Receiver(GuardedPoster):
     def __init__(self) -> None:
         super().__init__(resolve=_resolve)
         self.failing = False
+        self.browsers: dict[str, Browser] = {}
+        """The browsers that are told, by the paths of their addresses."""
         self._connections: list[_Connection] = []
 
     def take(self) -> list[Posted]:
         """The posts since the last call. Channels are served at the same time, so it is sorted."""
-        found = [Posted(each.written) for each in self._connections]
+        found = [Posted(self._opened(each.written)) for each in self._connections]
         self._connections.clear()
-        return sorted(found, key=lambda each: each.id)
+        return sorted(found, key=lambda each: (each.id, each.wire))
+
+    def _opened(self, wire: bytes) -> bytes:
+        """A post; of a push the text in place of what is sealed, and what its proof claims in place of the proof."""
+        head, _, body = wire.partition(b"\r\n\r\n")
+        proof = _PROOF.search(head)
+        if proof is None:
+            return wire
+        text = self.browsers[head.split()[1].decode()].open(body)
+        claims = proof_of(Received("", {"authorization": proof[1].decode()}, b""))
+        return head.replace(proof[1], repr(claims).encode()) + f"\r\nsealed: {len(body)}\r\n\r\n".encode() + text
 
     async def _connect(self, url: WebhookUrl, addresses: Sequence[str]) -> Any:  # Any: no real streams
         reader, writer = asyncio.StreamReader(), _Connection()

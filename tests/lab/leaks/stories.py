@@ -66,7 +66,7 @@ class Story:
     words: tuple[tuple[int, str], ...] = ()
     """The decisions before which players `say`, `answer` or `unsay` something; their number stands for the end."""
     channels: tuple[tuple[str, str], ...] = ()
-    """The player who is told through a webhook, and its settings, as JSON."""
+    """The player who is told through a webhook and in a browser, and the settings of both, as JSON."""
     wary: bool = False
     """Whether the players accept invitations from each other only, and the host has blocked the stranger."""
     rematch: bool = False
@@ -244,7 +244,7 @@ def _words(chance: random.Random, count: int) -> tuple[tuple[int, str], ...]:
 
 
 def _channels(chance: random.Random) -> tuple[tuple[str, str], ...]:
-    """The player who is told through a webhook, and in which way."""
+    """The player who is told through a webhook and in a browser, and in which way."""
     return tuple((viewer, chance.choice(_SETTINGS)) for viewer in VIEWERS if chance.random() < 0.6)
 
 

@@ -25,7 +25,7 @@ from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.games.talk import Talk
 from hkoji_server.service.games.views import GameViews, OwnView
-from hkoji_server.service.notices import couriers, delivery, webhook
+from hkoji_server.service.notices import couriers, delivery, push, web_push, webhook
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from starlette.responses import Response
 
@@ -65,7 +65,7 @@ def test_nothing_leaks(worlds: Comparison, monkeypatch: pytest.MonkeyPatch) -> N
     asked = {name.split(",")[0].split(":")[0].split()[0] for name in tally.kinds}
     assert asked >= {"view", "game", "log", "games", "own", "illegal", "opening", "misplaced", "intruding", "hkoji"}
     assert asked >= {"clock", "head", "outages", "statement", "withdrawal"}
-    assert asked >= {"talk", "message", "decline", "choices", "channels", "finished", "open", "page", "webhook"}
+    assert asked >= {"talk", "message", "decline", "choices", "channels", "finished", "open", "page", "webhook", "push"}
     assert {f"rows of {table}: some" for table in TABLES} <= set(tally.kinds)
     assert {name.rpartition(": ")[2] for name in tally.kinds} >= {
         "200",
@@ -366,6 +366,23 @@ def a_header_of_a_webhook() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def a_card_in_a_push() -> Iterator[None]:
+    """The sealed text for a browser says which card the host got first; its length does not."""
+    true = NoticeDelivery._notice
+    last = [""]
+
+    def notice(self: NoticeDelivery, leased: Any, player: str, told: Any, *more: Any) -> Any:
+        last[0] = hands(told.course)[0][0]
+        return true(self, leased, player, told, *more)
+
+    def seal(text: bytes, *given: Any) -> bytes:
+        return web_push.seal(text.replace(b'"v":1}', f'"v":1,"x":"{last[0]}"}}'.encode()), *given)
+
+    with patch.object(NoticeDelivery, "_notice", notice), patch.object(push, "seal", seal):
+        yield
+
+
 def a_notice_later_by_cards() -> Any:
     """Whether a notice waits for a minute depends on the deck; its bytes do not."""
     true = notice_rules.judge
@@ -448,6 +465,7 @@ PLANTED: Final[dict[Plant, set[str]]] = {
     a_head_that_depends_on_cards: {"head"},
     a_suit_in_a_webhook: {"webhook"},
     a_header_of_a_webhook: {"webhook"},
+    a_card_in_a_push: {"webhook"},
     a_notice_later_by_cards: {"webhook", "rows of outbox"},
     a_row_only_if_a_card_is_held: {"rows of outbox"},
     talk_in_an_order_by_cards: {"talk"},

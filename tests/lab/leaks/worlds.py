@@ -137,7 +137,8 @@ class World:
             await self._lifespan.__aenter__()
         (self._delivery,) = deliveries
         self.receiver = Receiver()
-        self._delivery.couriers["webhook"]._poster = self.receiver  # type: ignore[attr-defined] # a `WebhookCourier`
+        for courier in self._delivery.couriers.values():
+            courier._poster = self.receiver  # type: ignore[attr-defined] # each is a `PostCourier`
         self._database = sqlite3.connect(settings.file)
         self.store = SqliteStore(settings.file)  # forget it, as another process would
         identity = await self.store.identity()
@@ -208,6 +209,8 @@ class World:
         self.logged.append(log)
         posts = self.receiver.take()
         for post in posts:
+            if post.is_push:
+                continue
             sig = self.key.sign(sshsig.NOTICE, post.message)
             self.allow(encode_base64(sig), f"signature of notice {post.id.decode()}")
         lines = sorted(_TIMED.sub(r'"\1": #', log).splitlines())

@@ -1,7 +1,7 @@
 """Web push: a browser's subscription, what is sealed for it, and the proof of who sends it. RFC 8188, 8291, 8292.
 
-A browser makes a subscription for a page: an address at the push service of its vendor, and two keys. What is sealed
-with them only that browser can read. The push service sees who sends, when, and to whom.
+A browser makes a subscription for a page: an address at the push service of its vendor, and two keys. Only that browser
+can read a text that is sealed with them. The push service sees who sends, when, and to whom.
 
 This module does no I/O and draws no randomness. It knows nothing of notices.
 """
@@ -56,7 +56,7 @@ _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 
 class Subscription(NamedTuple):
-    """What a browser gives its page for the service: an address, a secret and a public key; and the page's language."""
+    """A browser's subscription: an address, a secret and a public key, with the language of its page."""
 
     endpoint: str
     auth: bytes
