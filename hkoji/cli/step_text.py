@@ -1,21 +1,12 @@
-"""Steps of a game in words: in one line what an entry brought, and the title of a drawing."""
+"""Stops of a replay in words: in one line what happened there, and the title of a drawing."""
 
 from __future__ import annotations
 
-from typing import Final
-
-from hkoji.cli.language import _
+from hkoji.cli.language import _, translate
 from hkoji.cli.settings import deck_for
-from hkoji.game.agreement import format_duration
-from hkoji.game.clock import parse_time
-from hkoji.game.course import Course, EntryBody
-from hkoji.game.entry_kinds import Annul, Credit, End, Lapse, Timeout
-from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.game.position import Position
-from hkoji.game.replay import Step
-from hkoji.game.result_text import course_result
-from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
-from hkoji.rules.transcript import format_event, format_outcome
+from hkoji.rules.events import Deal
+from hkoji.show.steps import step_text
 from hkoji.study.stops import Eyes, Stop
 
 
@@ -35,55 +26,5 @@ def stop_text(stop: Stop) -> str:
     """Returns who did what at a stop, in one line, with the card names of the deck in use."""
     if any(isinstance(event, Deal) for event in stop.step.events) and not stop.made:
         return _("round {number} begins", number=stop.round)
-    return step_text(stop.step, stop.round)
-
-
-def step_text(step: Step, round_: int | None = None, closed: EntryBody | None = None) -> str:
-    """Returns what an entry brought, in one line. `round_` is the round that it scores.
-
-    By default it is the current round, or the one before if the entry also brings the next deal. `closed` is the entry
-    that has ended the game from outside its rules, for its `end`.
-    """
-    events, course = step.events, step.course
-    write = deck_for(course.setup.ruleset.name).write
-    made = [event for event in events if isinstance(event, DECISIONS)]
-    if made:
-        return f"{course.setup.names[made[0].seat]}: {write(format_event(made[0]))}"
-    if any(isinstance(event, Reveal) for event in events):
-        shown = {event.seat: event.cards for event in events if isinstance(event, Reveal)}
-        cards = write(f"?{shown.get(0, '')}/{shown.get(1, '')}")
-        dealt = any(isinstance(event, Deal) for event in events)
-        number = round_ if round_ is not None else course.state.round - dealt
-        return _("round {number} is scored: {cards}", number=number, cards=cards)
-    if isinstance(step.body, End):
-        return _("the game is over: {result}", result=course_result(course, closed))
-    if isinstance(step.body, CLOCK_KINDS):
-        return _clock_text(course, step.body)
-    outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
-    # The kind is a word of the log's format, the same in every language.
-    return _("{kind} by {who}", kind=step.entry.kind, who=step.entry.by) + outcome
-
-
-CLOCK_KINDS: Final = (Annul, Credit, Lapse, Timeout)
-
-
-def _clock_text(course: Course, body: Annul | Credit | Lapse | Timeout) -> str:
-    """Returns what an entry of the service about time says."""
-    names = course.setup.names
-    if isinstance(body, Timeout):
-        return _("{name} has lost on time", name=names[body.seat])
-    if isinstance(body, Annul):
-        return _("{host} and {guest} have called the game off", host=names[0], guest=names[1])
-    if isinstance(body, Lapse):
-        if body.reason == LapseReason.EXPIRED:
-            return _("the offer has expired: nobody has joined")
-        if body.why is None:
-            return _("the invitation has been declined")
-        return _("the invitation has been declined: {why}", why=WHY_DECLINED[body.why])
-    parts = []
-    if body.gift is not None:
-        parts.append(_("{time} given by the opponent", time=format_duration(body.gift.seconds)))
-    away = sum(parse_time(outage.until) - parse_time(outage.begin) for outage in body.outages)
-    if away:
-        parts.append(_("{time} while the service was away", time=format_duration(away)))
-    return _("time that does not count: {what}", what=", ".join(parts))
+    deck = deck_for(stop.step.course.setup.ruleset.name)
+    return step_text(stop.step, translate, deck, round_=stop.round)

@@ -65,7 +65,8 @@ class ClockAccount:
 
     def text(self) -> str:
         """Returns the account for people, a line for each turn."""
-        from hkoji.cli.games.game_words import clock_words, local_time
+        from hkoji.cli.games.game_words import local_time
+        from hkoji.show.terms import clock_words
 
         if self._control is None:
             return _("The game has no clock.")

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from hkoji.cli.language import _, translate
-from hkoji.game.agreement import TimeControl, format_duration, format_time_control, rest_days
+from hkoji.game.agreement import format_duration
 from hkoji.game.clock import parse_time
 from hkoji.game.held_keys import BRIEF_GRADES, grade_sentence
 from hkoji.game.setup import Setup
 from hkoji.messages.text import tell
+from hkoji.show.terms import terms_lines
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime
@@ -117,53 +118,14 @@ def length_in_words(seconds: int) -> str:
     return Page(translate).length(seconds).replace(TIE, " ")
 
 
-def clock_words(control: TimeControl | None) -> str:
-    """Returns a control as a message: `3d/14d`, with its rest days; `none` for no clock."""
-    if control is None or not control.rest:
-        return format_time_control(control)
-    return tell("{clock} without {days} at {zone}", clock=control.text, days=rest_days(control), zone=control.zone)
-
-
 def agreement_lines(agreement: Agreement) -> list[str]:
     """Returns what two players agree on, in sentences."""
-    lines = terms_lines(agreement)
+    lines = terms_lines(agreement, translate)
     if agreement.expires is not None:
         lines.append(_("The offer expires on {time}.", time=local_time(agreement.expires)))
     if agreement.series is not None:
         lines.append(f"{_place(agreement.series)}.")
     return lines
-
-
-def terms_lines(agreement: Agreement) -> list[str]:
-    """Returns the clock that two players agree on, and whether the game is rated, in sentences."""
-    if agreement.clock is None:
-        lines = [_("Clock: none. Nobody can lose on time.")]
-    else:
-        control = agreement.clock
-        lines = [_("Clock: {clock}.", clock=translate(clock_words(control))) + " " + _control_sentence(control)]
-    lines.append(_("The game is rated.") if agreement.rated else _("The game is not rated."))
-    return lines
-
-
-def _control_sentence(control: TimeControl) -> str:
-    """Returns what the four numbers mean for each player."""
-    move, bank = format_duration(control.move), format_duration(control.bank)
-    if control.move and control.bank:
-        text = _(
-            "Each player has {move} for each turn, and {bank} in reserve for the whole game.", move=move, bank=bank
-        )
-    elif control.move:
-        text = _("Each player has {move} for each turn.", move=move)
-    else:
-        text = _("Each player has {bank} for the whole game.", bank=bank)
-    if control.add:
-        added = _(
-            "Each turn adds {add} to the reserve, up to {cap}.",
-            add=format_duration(control.add),
-            cap=format_duration(control.cap),
-        )
-        return f"{text} {added}"
-    return text
 
 
 def reserve_text(found: GameTime) -> str:

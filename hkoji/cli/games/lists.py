@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from hkoji.cli.games.game_words import clock_words, grades_cell, local_time, reserve_text, short_time, until_text
+from hkoji.cli.games.game_words import grades_cell, local_time, reserve_text, short_time, until_text
 from hkoji.cli.games.told import ask_or_keep, tell_news
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import client, out
 from hkoji.cli.terminal import columns
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
+from hkoji.show.terms import clock_words
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import KeptGame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.game_words import agreement_lines, clock_words, held_line, length_in_words
+from hkoji.cli.games.game_words import agreement_lines, held_line, length_in_words
 from hkoji.cli.games.show import show_changed
 from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _, current
@@ -30,6 +30,7 @@ from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.log.canonical import is_name, name_fault
 from hkoji.messages.text import LANGUAGES, plural, shorten, tell
 from hkoji.rules.protocol import Ruleset
+from hkoji.show.terms import clock_words
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime

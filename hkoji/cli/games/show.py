@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.game_words import grade_lines, series_line, terms_lines, time_lines
+from hkoji.cli.games.game_words import grade_lines, series_line, time_lines
 from hkoji.cli.games.told import ask_or_keep, note_end, noting, tell_game_news
-from hkoji.cli.language import _
+from hkoji.cli.language import _, translate
 from hkoji.cli.output import EncodedResult, client, out
 from hkoji.cli.settings import deck_for
 from hkoji.client import Position
@@ -17,6 +17,7 @@ from hkoji.game.course import Stage
 from hkoji.game.position import time_of_record
 from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.messages.text import printable
+from hkoji.show.terms import terms_lines
 
 if TYPE_CHECKING:
     from hkoji.client.game import ClientGame
@@ -124,7 +125,7 @@ def show_position(
 
         lines = time_lines(time, position)
         if position.course.joinable:
-            lines = [*terms_lines(time.agreement), *lines]
+            lines = [*terms_lines(time.agreement, translate), *lines]
         if beside.place is not None:
             lines = [series_line(beside.place), *lines]
         if position.course.setup.held_keys:

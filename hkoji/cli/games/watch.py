@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hkoji.cli.games import plan
 from hkoji.cli.games.game_words import local_time, until_text
 from hkoji.cli.games.told import message_line, note_end, noting, tell_news
-from hkoji.cli.language import _
+from hkoji.cli.language import _, translate
 from hkoji.cli.long_work import handling
 from hkoji.cli.output import client, encode, out, versioned
-from hkoji.cli.step_text import step_text
+from hkoji.cli.settings import deck_for
 from hkoji.client import watching
 from hkoji.client.news import UnreadMessage, Untold
 from hkoji.client.watching import WatchedEntry
@@ -31,6 +31,7 @@ from hkoji.errors import UsageError
 from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.messages.text import printable, tell
 from hkoji.rules.events import DECISIONS
+from hkoji.show.steps import step_text
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime
@@ -157,7 +158,8 @@ def notification(happened: WatchedEntry) -> list[str]:
 def _step(happened: WatchedEntry) -> str:
     steps = happened.position.replay.steps
     closed = closing_body(each.body for each in steps) if happened.step.course.finished else None
-    return step_text(happened.step, closed=closed)
+    deck = deck_for(happened.step.course.setup.ruleset.name)
+    return step_text(happened.step, translate, deck, closed=closed)
 
 
 def _desktop(title: str, text: str, game: str) -> list[str]:
