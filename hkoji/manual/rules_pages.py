@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import Speaker, tell
@@ -44,18 +44,55 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
 """The words that are filled into a page, unless an edition in its language has its own."""
 
 
+class RulesPart(NamedTuple):
+    """A part of a page. `kind` is `heading`, `paragraph`, `list` or `kept`: lines that stay as they are."""
+
+    kind: str
+    lines: tuple[str, ...]
+
+
+def parts(game: str, lang: str) -> Iterator[RulesPart]:
+    """Yields the rules of a game in a language, part by part, for somebody who has no command line."""
+    kind, lines = "", list[str]()
+    for line in _OF_COMMANDS.sub("", _filled(game, lang, None)).splitlines():
+        found, text = _kind(line)
+        if lines and (found != kind or found in ("heading", "paragraph")):
+            yield RulesPart(kind, tuple(lines))
+            lines = []
+        kind = found
+        if kind:
+            lines.append(text)
+    if lines:
+        yield RulesPart(kind, tuple(lines))
+
+
+def _kind(line: str) -> tuple[str, str]:
+    if line.startswith("# "):
+        return "heading", line[2:]
+    if line.startswith("- "):
+        return "list", line[2:]
+    if line.startswith("  "):
+        return "kept", line[2:]
+    return "paragraph" if line else "", line
+
+
 def page(game: str, lang: str, edition: Edition | None = None, *, width: int = WIDTH, commands: bool = True) -> str:
     """Returns the rules of a game in a language, wrapped at `width` columns.
 
     They are in the words of an edition if it is in that language. Lines that are kept as they are have at most 72.
     Without `commands` the page is for somebody who has no command line: options and editions are left out.
     """
-    text = (PAGES / f"{game}.{lang}.txt").read_text(encoding="utf-8")
-    words = {**_WORDS[lang], **(edition.words if edition and edition.language == lang else {})}
-    text = Template(text).substitute(words)
+    text = _filled(game, lang, edition)
     if not commands:
         return "\n".join(_wrapped(_OF_COMMANDS.sub("", text), width))
     return "\n".join([*_wrapped(text, width), *_of_editions(game, lang, edition, width)])
+
+
+def _filled(game: str, lang: str, edition: Edition | None) -> str:
+    """Returns the text of a page as it is in its file, with the words of an edition filled in."""
+    text = (PAGES / f"{game}.{lang}.txt").read_text(encoding="utf-8")
+    words = {**_WORDS[lang], **(edition.words if edition and edition.language == lang else {})}
+    return Template(text).substitute(words)
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -67,6 +67,7 @@ from hkoji_server.store.choices import PUSH_KIND
 from hkoji_server.store.contract import timed_store
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_store
+from hkoji_server.web.error_pages import ErrorPages
 from hkoji_server.web.pages import Pages
 
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
@@ -197,9 +198,9 @@ class Application:
             ):
                 # `include_router` would build each route a second time; there is nothing to add to them.
                 self.api.router.routes.extend(make(cases).routes)
-            if settings.web:
-                self.api.router.routes.extend(Pages(cases).routes())
-            self._outermost = self._with_middleware(limits)
+            pages = Pages(cases).routes()
+            self.api.router.routes.extend(pages)
+            self._outermost = self._with_middleware(limits, [each.path for each in pages])
             _tune_garbage_collection()
             log.debug(
                 "ready", pid=os.getpid(), origin=origin, database=show_location(location), key=key.public.fingerprint
@@ -226,12 +227,17 @@ class Application:
                 limits.close()
         log.debug("stopped")
 
-    def _with_middleware(self, limits: RateLimits) -> ASGIApp:
-        """Returns the router wrapped in the middleware that each request passes, from the innermost on."""
+    def _with_middleware(self, limits: RateLimits, pages: Iterable[str]) -> ASGIApp:
+        """Returns the router wrapped in the middleware that each request passes, from the innermost on.
+
+        `pages` are the addresses of pages, which metrics count.
+        """
         settings = self._settings
         app: ASGIApp = BodyLimit(self.plain, settings.max_body)
         if settings.limit_address:
             app = AddressLimit(app, limits)
+        if settings.web:
+            app = ErrorPages(app)
         documented = (each.path for each in self.api.routes if isinstance(each, APIRoute) and each.include_in_schema)
         app = RequestFrame(
             app,
@@ -240,7 +246,7 @@ class Application:
             secure=_PUBLIC_HTTPS.fullmatch(settings.origin or "") is not None,
             logged=settings.log_level in ("debug", "info"),
             observe=None if self._metrics is None else self._metrics.request,
-            paths=(*self.plain.paths, *documented),
+            paths=(*self.plain.paths, *pages, *documented),
         )
         app = Turns(app)
         if settings.trusted_proxy:

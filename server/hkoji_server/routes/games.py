@@ -8,7 +8,7 @@ import inspect
 from typing import Annotated, ClassVar, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.types import Receive, Scope
 
 from hkoji import __version__, wire
@@ -22,7 +22,7 @@ from hkoji.log.statement import make_origin
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.event_streams import LongPoll
-from hkoji_server.routes.pages import game_page, wants_page
+from hkoji_server.routes.pages import wants_page
 from hkoji_server.routes.plain import (
     GAME,
     LOGIN,
@@ -195,10 +195,10 @@ def make_games_router(cases: UseCases) -> APIRouter:
 
     @router.get("/games/{game}", tags=["games"], **answering(wire.SpectatorModel, 200, 400, 404))
     async def spectate(game: models.GameId, request: Request) -> Response:
-        """A game as a spectator sees it. A browser gets a page."""
+        """A game as a spectator sees it. A browser is sent to its page."""
         summary, state = await cases.views.spectate(game)
         if wants_page(request.headers.get("accept", "")):
-            return HTMLResponse(game_page(summary), headers={**NO_STORE, "Vary": "Accept"})
+            return RedirectResponse(f"/g/{game}", 303, {**NO_STORE, "Vary": "Accept"})
         shown = answer_json.spectator_bytes(summary, cases.late(), state.to_json(), state.shape())
         return Response(shown, media_type="application/json", headers={**NO_STORE, "Vary": "Accept"})
 

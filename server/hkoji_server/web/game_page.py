@@ -6,28 +6,59 @@ without `at` shows what is so now: the clock, and after the end the choice of ey
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import NamedTuple
 
+from hkoji.game.agreement import format_duration
 from hkoji.game.position import Position, read_position, studied_position
 from hkoji.game.replay import Replay, Step, public_knowledge, replay
+from hkoji.game.result_text import closing_body
 from hkoji.log.line import Line
 from hkoji.messages.text import Speaker
 from hkoji.rules.events import SEATS, Seat
 from hkoji.show.board import Board, Look
-from hkoji.show.games import board
+from hkoji.show.games import board, brief_type
+from hkoji.show.steps import step_text
+from hkoji.show.terms import terms_lines
 from hkoji.study.stops import SPECTATOR, Eyes, see
+from hkoji_server.service.games.statements import ClockReport
+
+
+class Clock(NamedTuple):
+    """What the clocks of a game show: whose time runs until when, both reserves at the beginning of the turn, and who
+    wishes to call the game off. Without a seat `deadline` is until when a guest can join."""
+
+    deadline: str | None
+    name: str | None
+    reserves: tuple[str, ...]
+    given: int
+    annul: tuple[str, ...]
+
+    @classmethod
+    def of(cls, report: ClockReport) -> Clock:
+        """Returns what a page shows of a report."""
+        return cls(
+            report.deadline,
+            report.to_move,
+            tuple(map(format_duration, report.pace.banks)) if report.pace else (),
+            sum(each.seconds or 0 for each in report.gifts),
+            report.annul,
+        )
 
 
 class Move(NamedTuple):
-    """An entry of the log in the list of moves: its number, what it brought in words, and notation or empty."""
+    """An entry of the log: its number, what it brought in words, and notation where it was a decision."""
 
     seq: int
-    words: tuple[tuple[str, str], ...]
+    told: tuple[tuple[str, str], ...]
+    played: bool
+    """Whether it brought something on the table."""
 
 
 class Round(NamedTuple):
-    """The entries of a round, or those before the first, which has number 0."""
+    """The entries of a round, from its deal to its score; those before the first have number 0."""
 
     number: int
     moves: tuple[Move, ...]
@@ -39,26 +70,58 @@ class Seen(NamedTuple):
     position: Position
     near: Seat
     board: Board
+    say: Speaker
+
+    @property
+    def ruleset(self) -> str:
+        """The name of the ruleset."""
+        return self.position.course.setup.ruleset.name
+
+    @property
+    def drawn(self) -> Mapping[str, object]:
+        """What the board shows, for the template `board_RULESET.html`."""
+        name = f"hkoji_server.web.board_{self.ruleset.replace('-', '_')}"
+        if find_spec(name) is None:
+            return {}
+        drawn: Mapping[str, object] = import_module(name).board_context(self.position, self.near)
+        return drawn
 
     @property
     def sentences(self) -> list[str]:
         """The board in words."""
         return [*self.board.sentences()] if self.board.dealt else []
 
-    def rounds(self) -> Iterator[Round]:
-        """The moves, round by round."""
-        number, moves = 0, list[Move]()
-        for step in self.position.replay.steps:
-            if step.course.state.round != number and moves:
-                yield Round(number, tuple(moves))
-                moves = []
-            number = step.course.state.round
-            if words := tuple(self._words(step)):
-                moves.append(Move(step.entry.seq, words))
-        if moves:
-            yield Round(number, tuple(moves))
+    @property
+    def terms(self) -> list[str]:
+        """What the players have agreed on, in sentences."""
+        setup = self.position.course.setup
+        options = brief_type(setup.ruleset.name).options(setup.ruleset, self.say)
+        return [*options, *terms_lines(setup.agreement, self.say)]
 
-    def _words(self, step: Step) -> Iterator[tuple[str, str]]:
+    @property
+    def beginning(self) -> int:
+        """The entry after which the first cards were on the table; 0 before there are any."""
+        steps = self.position.replay.steps
+        return next((step.entry.seq for step in steps if step.course.state.round), 0)
+
+    def rounds(self) -> list[Round]:
+        """The entries, round by round."""
+        found: list[Round] = []
+        steps = self.position.replay.steps
+        closed = closing_body(step.body for step in steps)
+        for before, step in zip((None, *steps), steps, strict=False):
+            # What a round brings to an end is told in that round, although the next is dealt by then.
+            number = before.course.state.round if before else 0
+            told = tuple(self._told(step))
+            played = bool(told)
+            move = Move(step.entry.seq, told or ((step_text(step, self.say, closed=closed), ""),), played)
+            if found and found[-1].number == number:
+                found[-1] = Round(number, (*found[-1].moves, move))
+            else:
+                found.append(Round(number, (move,)))
+        return found
+
+    def _told(self, step: Step) -> Iterator[tuple[str, str]]:
         for event in step.events:
             words, _, notation = self.board.event_line(event).partition("   ")
             if words:
@@ -81,4 +144,4 @@ def look(lines: Sequence[Line], say: Speaker, *, at: int, near: Seat | None, eye
         position = studied_position(Replay(through.steps[: at + 1], None), eyes.seat)
     if near is None:
         near = SEATS[eyes.seat or 0]
-    return Seen(position, near, board(position, Look(say, plain=True)))
+    return Seen(position, near, board(position, Look(say, plain=True)), say)

@@ -12,20 +12,139 @@ from hkoji.messages.text import Speaker, Text, tell
 
 TEXTS: Final[dict[str, Text]] = {
     # --- every page
+    "base.check": tell("Check a log"),
     "base.home": tell("Home"),
-    "base.about": tell("Hanamikoji and Geisha’s Road by correspondence"),
-    # --- error
-    "error.home": tell("To the front page"),
-    "error.title": tell("This did not work"),
+    "base.me": tell("Your key"),
+    "base.more": tell("More pages"),
+    # --- lists of games
+    "list.clock": tell("Clock: {clock}.", clock="{clock}"),
+    "list.invites": tell("{host} invites {guest}", host="{host}", guest="{guest}"),
+    "list.players": tell("{host} and {guest}", host="{host}", guest="{guest}"),
+    "list.turn": tell("It is {name}'s turn.", name="{name}"),
+    "list.waits": tell("{host} waits for an opponent", host="{host}"),
+    # --- front
+    "front.address": tell("Address"),
+    "front.finished": tell("Games that are over"),
+    "front.finished.none": tell("No game is over yet."),
+    "front.friend": tell("Play with a friend"),
+    "front.key": tell("Key"),
+    "front.key.text": tell(
+        "The service signs every entry of every game with this key. Compare it with that which your friends see."
+    ),
+    "front.link": tell("In the browser"),
+    "front.link.script": tell("This needs JavaScript. Watching, reading and stepping through games do not."),
+    "front.link.text": tell("Make a game here, and send its link to a friend. Neither of you installs anything."),
+    "front.open": tell("Games that wait for an opponent"),
+    "front.open.none": tell("No game is open to everybody now."),
+    "front.playing": tell("Games that are being played"),
+    "front.playing.none": tell("No game is being played now."),
+    "front.programs": tell("For programs:"),
+    "front.registration.closed": tell("Nobody can register here now."),
+    "front.registration.code": tell("To register here you need a code from the operator."),
+    "front.registration.open": tell("Anybody can register here."),
+    "front.rules": tell("Rules of {game}", game="{game}"),
+    "front.service": tell("This service"),
+    "front.shell": tell("In a terminal"),
+    "front.shell.text": tell(
+        "Install the program hkoji, which needs Python 3.11 or later; the operator knows where to get it. Then type:"
+    ),
+    "front.title": tell("Two people, a few cards, and all the time you like"),
+    # --- invitation
+    "invite.ADDRESS": tell("ADDRESS"),
+    "invite.NAME": tell("NAME"),
+    "invite.code": tell(
+        "The part of the address after the # is the code of the invitation. Anybody who has the whole address can "
+        "join, once: do not pass it on."
+    ),
+    "invite.description": tell("A card game for two, in turns, whenever you have a minute. Open the link to play."),
+    "invite.install": tell("Install hkoji, which needs Python 3.11 or later."),
+    "invite.install.ask": tell("The person who invited you knows where to get it."),
+    "invite.join": tell("Join, with the whole address of this page, in quotes:"),
+    "invite.name": tell("Choose a name:"),
+    "invite.script": tell("To play in this browser, allow JavaScript for this page. Else play in a terminal."),
+    "invite.shell": tell("Play in a terminal"),
+    "invite.shell.text": tell(
+        "The program hkoji checks everything without trusting this service, and this service never sees the code."
+    ),
+    "invite.title": tell("You are invited to a game"),
+    "invite.what": tell(
+        "The address of this page is an invitation to a game for two. You play it in turns; a visit takes a minute or "
+        "two, and you come back when it is your turn."
+    ),
     # --- game
+    "game.annul": tell("{name} wishes to call the game off.", name="{name}"),
     "game.at": tell("entry {seq}", seq="{seq}"),
     "game.back": tell("Back"),
+    "game.before": tell("Before the first round"),
+    "game.eyes.all": tell("All cards"),
+    "game.eyes.guest": tell("As the guest saw it"),
+    "game.eyes.host": tell("As the host saw it"),
+    "game.eyes.none": tell("As a spectator saw it"),
     "game.first": tell("To the beginning"),
     "game.forward": tell("Forward"),
     "game.last": tell("To the last entry"),
+    "game.log": tell("Log"),
+    "game.log.check": tell("Check it in this browser"),
+    "game.log.get": tell("The signed log"),
+    "game.log.what": tell(
+        "Each entry is signed by its author, and the service has signed its place and time. Up to entry {seq} the log "
+        "has this head, which stands for all that was played:",
+        seq="{seq}",
+    ),
     "game.moves": tell("Moves"),
+    "game.open.until": tell("Anybody may join until"),
+    "game.reserves": tell(
+        "In reserve when the turn began: {host} {first}, {guest} {second}.",
+        host="{host}",
+        first="{first}",
+        guest="{guest}",
+        second="{second}",
+    ),
+    "game.round": tell("Round {number}", number="{number}"),
+    "game.shell": tell("To look at it or to play it, in a terminal:"),
     "game.steps": tell("Steps"),
+    "game.table": tell("The table"),
+    "game.terms": tell("What was agreed"),
+    "game.turn": tell("Turn the table round"),
+    "game.until": tell("The time of {name} ends:", name="{name}"),
     "game.words": tell("The board in words"),
+    # --- player
+    "player.compare": tell(
+        "If you know {name}, compare this fingerprint on another way, such as the telephone.", name="{name}"
+    ),
+    "player.earlier": tell("Earlier keys"),
+    "player.fingerprint": tell("Fingerprint"),
+    "player.games": tell("Games"),
+    "player.games.none": tell("There are no games yet."),
+    "player.held": tell("{name} plays by mail: the service keeps this key, and signs with it.", name="{name}"),
+    "player.key": tell("Key"),
+    "player.more": tell("More games"),
+    "player.revoked": tell("This key is revoked. {name} has no other key yet.", name="{name}"),
+    "player.since": tell("Registered"),
+    "player.until": tell("replaced on {time}", time="{time}"),
+    "player.until.revoked": tell("revoked on {time}", time="{time}"),
+    # --- rules
+    "rules.more": tell("In a terminal, `hkoji rules` shows this page, with the words of each edition of the game."),
+    "rules.title": tell("Rules of {game}", game="{game}"),
+    # --- check
+    "check.FILE": tell("FILE"),
+    "check.file": tell("A log file"),
+    "check.rules": tell(
+        "The command checks the rules of the game too: that each move was legal, and each card the one that was dealt."
+    ),
+    "check.script": tell("This needs JavaScript. In a terminal, the command below checks more."),
+    "check.shell": tell("In a terminal"),
+    "check.title": tell("Check a log"),
+    "check.what": tell(
+        "Choose the log of a game. This page checks signatures, chain, clock and deal in this browser, and sends the "
+        "file nowhere."
+    ),
+    # --- me
+    "me.script": tell("Your key lives in this browser, and this page needs JavaScript to use it."),
+    "me.title": tell("Your key"),
+    # --- error
+    "error.home": tell("To the front page"),
+    "error.title": tell("This did not work"),
 }
 """What templates say, by key."""
 
@@ -94,7 +213,7 @@ WORDS: Final[dict[str, Text]] = {
     "check-unexpected-key": tell("the log names another key of {name} than the one that was expected", name="{name}"),
     "check-weak-key": tell("a key is weak: many signatures fit it"),
     # --- every page
-    "new_entry": tell("{name} has moved", name="{name}"),
+    "moved": tell("{name} has moved", name="{name}"),
     "show": tell("Show"),
 }
 """What scripts say, by key."""

@@ -6,85 +6,206 @@ They are routes of Starlette, not of the API: they take no JSON, and the API's d
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from hkoji import __version__
 from hkoji.errors import IllegalError, NotFoundError
+from hkoji.log.canonical import is_name
+from hkoji.log.public_key import parse_public_key
+from hkoji.manual.rules_pages import parts as rules_parts
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
+from hkoji.rules.registry import RULESETS
+from hkoji.show.games import SHOWN_GAMES, board_type, brief_type
 from hkoji.study.stops import ALL, GUEST, HOST, SPECTATOR, Eyes
+from hkoji_server.routes.pages import INVITATION_PATH, wants_page
 from hkoji_server.routes.service import UseCases
-from hkoji_server.web.game_page import look
-from hkoji_server.web.rendering import Reader, html, reader_of, rendered, unchanged
+from hkoji_server.store.game_lists import cursor_of
+from hkoji_server.store.game_values import OpenFilter, Query
+from hkoji_server.web.game_page import Clock, look
+from hkoji_server.web.listed_games import listed
+from hkoji_server.web.rendering import Reader, edition, html, reader_of, rendered, unchanged
 from hkoji_server.web.static_files import PATH as STATIC_PATH
 from hkoji_server.web.static_files import send_static
 
 _ID: Final = re.compile("[0-9a-f]{32}")
 _NUMBER: Final = re.compile("0|[1-9][0-9]{0,8}")
+_CURSOR: Final = re.compile("[0-9TZ:-]{20}~[0-9a-f]{32}(~[012])?")
 _SIDES: Final[dict[str | None, Seat | None]] = {None: None, "host": 0, "guest": 1}
 _EYES: Final[dict[str | None, Eyes]] = {None: SPECTATOR, "host": HOST, "guest": GUEST, "all": ALL}
+_LISTED: Final = 20
+_OF_PLAYER: Final = 50
 
 
 class Pages:
-    """The pages over these use cases."""
+    """The pages over these use cases; with the setting `web` off, only those that say how to play without them."""
 
     def __init__(self, cases: UseCases) -> None:
         self._cases = cases
+        self._web = cases.settings.web
 
     def routes(self) -> list[Route]:
         """Returns the route of each page, and that of the files that pages load."""
-        return [
-            Route("/g/{game}", self.game, methods=["GET"]),
-            Route(STATIC_PATH, send_static, methods=["GET"]),
+        always = [
+            Route("/", self.front),
+            Route(INVITATION_PATH, self.invitation),
+            Route("/g/{game}", self.game if self._web else self.told_game),
         ]
+        if not self._web:
+            return always
+        return [
+            *always,
+            Route("/p/{name}", self.player),
+            Route("/rules/{ruleset}", self.rules),
+            Route("/check", self.check),
+            Route("/me", self.me),
+            Route(STATIC_PATH, send_static),
+        ]
+
+    async def front(self, request: Request) -> Response:
+        """What this service is, the games that can be joined and watched, and how to play with a friend."""
+        reader, cases = reader_of(request), self._cases
+        facts = {
+            "origin": cases.origin,
+            "registration": f"front.registration.{cases.settings.registration}",
+            "key": cases.key.public,
+        }
+        vary = {"Vary": "Accept, Accept-Language, Accept-Encoding"}
+        if not wants_page(request.headers.get("accept", "")):
+            return PlainTextResponse(rendered("front.txt", reader, web=False, page="front", **facts), headers=vary)
+        lists: dict[str, object] = {}
+        if self._web:
+            joinable = OpenFilter(joinable=True)
+            store, say = cases.store, reader.say
+            lists = {
+                "open": listed(await store.games(Query(status="open", limit=_LISTED, wanted=joinable)), say),
+                "playing": listed(await store.games(Query(status="playing", limit=_LISTED)), say),
+                "finished": listed(await store.games(Query(status="finished", limit=_LISTED)), say),
+            }
+        return self._page(request, "front.html", page="front", headers=vary, games=_games(), **facts, **lists)
+
+    async def invitation(self, request: Request) -> Response:
+        """The page of a link. The same for every game: nobody learns whether there is one."""
+        if not _ID.fullmatch(request.path_params["game"]):
+            raise NotFoundError(tell("game"), request.path_params["game"])
+        origin, url = self._cases.origin, self._cases.settings.install_url
+        return self._page(request, "invite.html", page="invite", games=_games(), origin=origin, install_url=url)
+
+    async def told_game(self, request: Request) -> Response:
+        """A game without its board, for a service without pages: who plays, and what to type."""
+        game = _game(request)
+        (row,) = listed([await self._cases.views.summary(game)], reader_of(request).say) or (None,)
+        if row is None:
+            raise NotFoundError(tell("game"), game)
+        return self._page(request, "told_game.html", page="game", row=row)
+
+    async def player(self, request: Request) -> Response:
+        """A player: keys, and games a page at a time."""
+        cases, name, after = self._cases, request.path_params["name"], request.query_params.get("after")
+        if not is_name(name):
+            raise NotFoundError(tell("player"), name)
+        player = await cases.players.player(name)
+        retired = await cases.store.retired_of(name)
+        query = Query(player=name, limit=_OF_PLAYER, after=after if after and _CURSOR.fullmatch(after) else None)
+        found = await cases.store.games(query)
+        return self._page(
+            request,
+            "player.html",
+            page="player",
+            player=player,
+            key=parse_public_key(player.key),
+            revoked=any(each.key == player.key for each in retired),
+            earlier=[(parse_public_key(each.key), each.at, each.revoked) for each in retired if each.key != player.key],
+            held=await cases.held_players.certificate(name),
+            rows=listed(found, reader_of(request).say),
+            following=cursor_of(query, found[-1]) if len(found) == query.limit else None,
+        )
+
+    async def rules(self, request: Request) -> Response:
+        """The rules of a game."""
+        name = request.path_params["ruleset"]
+        if name not in RULESETS:
+            raise NotFoundError(tell("ruleset"), name)
+        blocks = [*rules_parts(name, reader_of(request).language)]
+        return self._page(request, "rules.html", page="rules", blocks=blocks, ruleset=name, title=_title(name))
+
+    async def check(self, request: Request) -> Response:
+        """The page on which a log is checked. The file stays in the browser."""
+        return self._page(request, "check.html", page="check")
+
+    async def me(self, request: Request) -> Response:
+        """The page of the reader's own key and settings, which scripts fill in."""
+        return self._page(request, "me.html", page="me")
 
     async def game(self, request: Request) -> Response:
         """The page of a game: as it stands, or with `at` as it stood after that entry."""
-        reader, game = reader_of(request), request.path_params["game"]
-        if not _ID.fullmatch(game):
-            raise NotFoundError(tell("game"), game)
-        given = request.query_params
-        head, stored = await self._cases.views.log(game, -1)
+        reader, game, given = reader_of(request), _game(request), request.query_params
+        _, stored = await self._cases.views.log(game, -1)
         last = len(stored) - 1
         at, side, eyes = given.get("at"), given.get("side"), given.get("eyes")
-        if (at is not None and not (_NUMBER.fullmatch(at) and int(at) <= last)) or side not in _SIDES:
-            return self._no_such_entry(request, reader, game, last)
+        beyond = at is not None and not (_NUMBER.fullmatch(at) and int(at) <= last)
+        if beyond or side not in _SIDES or eyes not in _EYES:
+            return self._no_such_place(request, reader, game, last)
         seq = last if at is None else int(at)
-        if eyes not in _EYES:
-            return self._no_such_entry(request, reader, game, last)
-        tag = "-".join(
-            (__version__, stored[seq].head, str(at), str(eyes), str(side), reader.language, str(reader.named))
-        )
+        clock = Clock.of(await self._cases.statements.clock(game)) if at is None and eyes is None else None
+        tag = edition(stored[last if eyes else seq].head, at, eyes, side, reader, clock)
         if (answer := unchanged(request, tag)) is not None:
             return answer
         lines = tuple(each.read() for each in stored)
+        if eyes is not None and lines[-1].entry.kind not in ("end", "unseal"):
+            raise IllegalError(
+                tell("this game is not over: nobody's cards can be shown"),
+                hint=tell("leave out eyes, and see what a spectator sees"),
+            )
         seen = look(lines, reader.say, at=seq, near=_SIDES[side], eyes=_EYES[eyes])
-        over = seen.position.course.finished
-        if eyes is not None and not over and at is None:
-            raise IllegalError(tell("this game is not over: nobody's cards can be shown"))
         body = rendered(
             "game.html",
             reader,
             page="game",
             seen=seen,
             course=seen.position.course,
-            rounds=[*seen.rounds()],
+            clock=clock,
+            origin=self._cases.origin,
             game=game,
             seq=seq,
             last=last if at is None else seq,
-            head=head if at is None else stored[seq].head,
-            at=at,
+            head=stored[last if at is None else seq].head,
+            current=at is None,
             side=side,
             eyes=eyes,
         )
         return html(request, body, tag=tag)
 
-    def _no_such_entry(self, request: Request, reader: Reader, game: str, last: int) -> Response:
+    def _page(
+        self, request: Request, template: str, *, page: str, headers: dict[str, str] | None = None, **values: object
+    ) -> Response:
+        body = rendered(template, reader_of(request), web=self._web, page=page, **values)
+        return html(request, body, web=self._web, headers=headers)
+
+    def _no_such_place(self, request: Request, reader: Reader, game: str, last: int) -> Response:
+        text = reader.say(tell("the game has no such entry, side or eyes; its last entry is {last}", last=last))
         links = [(reader.link(f"/g/{game}"), "game.last")]
-        text = reader.say(tell("the game has no such entry or side; its last entry is {last}", last=last))
         body = rendered("error.html", reader, page="error", text=text, hint="", links=links)
-        return html(request, body, 404)
+        return html(request, body, 404, headers={"Cache-Control": "no-store"})
+
+
+def _game(request: Request) -> str:
+    """Returns the id of the game in an address. Raises `NotFoundError` for what cannot be one."""
+    game: str = request.path_params["game"]
+    if not _ID.fullmatch(game):
+        raise NotFoundError(tell("game"), game)
+    return game
+
+
+def _title(ruleset: str) -> str:
+    return board_type(ruleset).game
+
+
+@cache
+def _games() -> list[tuple[str, str, str]]:
+    """Returns for each game the name of its ruleset, its name for people, and what it is."""
+    return [(name, _title(name), brief_type(name).about) for name in SHOWN_GAMES]

@@ -12,12 +12,13 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hkoji.manual.catalogues import load_speaker
+from hkoji.mail.letters.page import TIE, Page
+from hkoji.manual.catalogues import LOCALE, load_speaker
 from hkoji.messages.text import ENGLISH, LANGUAGES, Speaker
 from hkoji_server.routes.plain import names_tag
 from hkoji_server.web.page_texts import worded
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 HTML: Final = "text/html; charset=utf-8"
+_KNOWN: Final = ("at", "side", "eyes", "after")
 _LEVEL: Final = 5
+_LONG_AGO: Final = "1970-01-01T00:00:00Z"
+"""As long ago as this, people say the year of a time too."""
 _HEADERS: Final = {
     "Cache-Control": "no-cache",
     "Content-Security-Policy": POLICY,
@@ -40,15 +44,24 @@ _BARE: Final = {"Cache-Control": "no-cache", "Vary": "Accept-Language, Accept-En
 
 
 class Reader(NamedTuple):
-    """The language of a request, and whether its address names it: then the links of the page name it too."""
+    """The language of a request, and whether its address names it: then the links of the page name it too.
+
+    `path` and `query` are those of the request; of its query only what pages know.
+    """
 
     language: str
     named: bool = False
+    path: str = "/"
+    query: tuple[tuple[str, str], ...] = ()
 
     @property
     def say(self) -> Speaker:
         """The speaker of the language."""
         return _speaker(self.language)
+
+    def time(self, time: str) -> str:
+        """Returns a time of the log for people: `Wed 25 Nov 2026 10:00 UTC`."""
+        return Page(self.say).moment(time, _LONG_AGO).replace(TIE, "\u00a0")
 
     def link(self, path: str, /, **query: object) -> str:
         """Returns an address on this service, with those values of its query that are not None."""
@@ -57,16 +70,23 @@ class Reader(NamedTuple):
             given["lang"] = self.language
         return f"{path}?{urlencode(given)}" if given else path
 
+    def other(self, language: str) -> str:
+        """Returns the address of the same page in another language."""
+        return f"{self.path}?{urlencode([*self.query, ('lang', language)])}"
+
 
 _speaker = lru_cache(maxsize=len(LANGUAGES))(load_speaker)
 
 
 def reader_of(request: Request) -> Reader:
     """Returns the reader of a request: `lang` of its query, else the language that its browser prefers."""
-    named = request.query_params.get("lang")
+    given = request.query_params
+    named = given.get("lang")
+    query = tuple((name, given[name]) for name in _KNOWN if name in given)
+    path = quote(request.url.path)
     if named in LANGUAGES:
-        return Reader(named, named=True)
-    return Reader(preferred(request.headers.get("accept-language", "")))
+        return Reader(named, True, path, query)
+    return Reader(preferred(request.headers.get("accept-language", "")), False, path, query)
 
 
 def preferred(accepted: str) -> str:
@@ -93,11 +113,11 @@ def _weight(parameter: str) -> float:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
+        autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -124,6 +144,8 @@ def rendered(template: str, reader: Reader, /, *, web: bool = True, **values: ob
             t=text,
             say=reader.say,
             link=reader.link,
+            other=reader.other,
+            time=reader.time,
             lang=reader.language,
             languages=LANGUAGES,
             web=web,
@@ -153,6 +175,19 @@ def html(
     if accepts_gzip(request):
         return Response(gzip.compress(sent, _LEVEL, mtime=0), status, {**common, "Content-Encoding": "gzip"}, HTML)
     return Response(sent, status, common, HTML)
+
+
+def edition(*parts: object) -> str:
+    """Returns the tag of a page that is made of these values: another version of the product has others."""
+    return sha256("\n".join(map(repr, (_version(), *parts))).encode()).hexdigest()[:32]
+
+
+@cache
+def _version() -> str:
+    digest = sha256(static_files().hash.encode())
+    for path in sorted((*TEMPLATES.glob("*.html"), *LOCALE.rglob("*.mo"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def unchanged(request: Request, tag: str) -> Response | None:
