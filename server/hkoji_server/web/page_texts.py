@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hkoji.messages.text import Speaker, Text, tell
+from hkoji.messages.text import Speaker, Text, plural, tell
 
 TEXTS: Final[dict[str, Text]] = {
     # --- every page
@@ -212,6 +212,150 @@ WORDS: Final[dict[str, Text]] = {
     "check-too-long": tell("a line or a text is too long"),
     "check-unexpected-key": tell("the log names another key of {name} than the one that was expected", name="{name}"),
     "check-weak-key": tell("a key is weak: many signatures fit it"),
+    # --- the client: why something is refused, and remarks
+    "another-game": tell("The service has answered with another game. Nothing was accepted."),
+    "another-key": tell(
+        "{name} plays with another key than before: {shown}, not {known}. Nothing was accepted. Ask {name}, but not "
+        "through this service, which key is right.",
+        name="{name}",
+        shown="{shown}",
+        known="{known}",
+    ),
+    "another-key-mine": tell(
+        "This game names another key for your name {name}: {shown}, not {known}. Nothing was accepted.",
+        name="{name}",
+        shown="{shown}",
+        known="{known}",
+    ),
+    "another-receipt": tell("The service has given two receipts for entry {entry}.", entry="{entry}"),
+    "card-not-shown": tell(
+        "You have played a card in entry {entry} that the service has not dealt to you.", entry="{entry}"
+    ),
+    "clock-of-device": plural(
+        "The clock of this device differs from that of the service by {n} minute.",
+        "The clock of this device differs from that of the service by {n} minutes.",
+        1,
+    ),
+    "deadline-differs": tell(
+        "By the log the time is over at {deadline}, and the service says {told}.", deadline="{deadline}", told="{told}"
+    ),
+    "dealer-alone": tell(
+        "The dealer of this game is {dealer}, so the service alone could choose the cards. Nothing was signed.",
+        dealer="{dealer}",
+    ),
+    "entropy-elsewhere": tell(
+        "This game waits for a number that you have drawn in another program. Open the game there once."
+    ),
+    "entry-late": tell(
+        "The service has taken entry {entry} after its deadline. Nothing was accepted.", entry="{entry}"
+    ),
+    "game-changed": tell("The game has changed since it was shown to you. Nothing was signed: load the page again."),
+    "head-differs": tell("Entry {entry} is another one than the service has signed before.", entry="{entry}"),
+    "head-false": tell("The service has not signed its head of the game."),
+    "head-later": tell(
+        "The service has signed that entry {entry} was not there yet, and now it has an earlier time.", entry="{entry}"
+    ),
+    "head-time": tell("The service has just signed a time that is far off its clock: {at}.", at="{at}"),
+    "held-elsewhere": tell(
+        "The key that signs for {name} is certified by another service, {origin}. Nothing was accepted.",
+        name="{name}",
+        origin="{origin}",
+    ),
+    "held-instead": tell(
+        "The service says that it signs for {name}, and you know {name} with a key of their own. Nothing was accepted. "
+        "Ask {name}, but not through this service.",
+        name="{name}",
+    ),
+    "held-player": tell("{name} plays by mail, and the service signs for {name}.", name="{name}"),
+    "held-since": tell(
+        "From entry {entry} on the service signs for {name} too, by mail, as {name} has signed.",
+        entry="{entry}",
+        name="{name}",
+    ),
+    "invited-other": tell("This game invites another player, or another key of yours. Nothing was signed."),
+    "key-elsewhere": tell(
+        "This game names an earlier key of yours that is not here. Open the game where you have that key."
+    ),
+    "key-followed": tell(
+        "{name} has another key now, and the old key has signed for it: {fingerprint}",
+        name="{name}",
+        fingerprint="{fingerprint}",
+    ),
+    "key-named-already": tell("This game keeps your earlier key, because it names your new key already."),
+    "key-vouched": tell(
+        "The service says that {name} has lost the old key and now has {shown}. Only the service says so. Compare the "
+        "key with {name}, but not through this service.",
+        name="{name}",
+        shown="{shown}",
+    ),
+    "legal-outside-hand": tell(
+        "The service offers {action}, with a card that it has not dealt to you. Nothing was signed.", action="{action}"
+    ),
+    "link-cancelled": tell("The host has taken this invitation back."),
+    "link-declined": tell("This invitation was declined."),
+    "link-differs": tell(
+        "This link does not fit the game. It may be mistyped: compare it with your friend. Nothing was signed."
+    ),
+    "link-expired": tell("This invitation has expired. Ask your friend for another link."),
+    "link-not-open": tell("Nobody has opened this game yet."),
+    "link-used": tell(
+        "This link has been used. Was it you? Then open the browser in which you joined, or bring your key."
+    ),
+    "log-differs": tell("The service shows another game than before. Nothing was accepted."),
+    "log-fails": tell(
+        "The log does not hold. Step {step}, entry {entry}: {why}.", step="{step}", entry="{entry}", why="{why}"
+    ),
+    "log-shorter": tell("The service shows fewer entries than before. Nothing was accepted."),
+    "login-elsewhere": tell(
+        "The service asks for a login at another address, {origin}. Nothing was signed.", origin="{origin}"
+    ),
+    "no-receipt": tell("The service has left out receipts. Nothing was accepted."),
+    "not-legal-now": tell(
+        "{action} is not possible now: the game has moved on. Nothing was signed.", action="{action}"
+    ),
+    "offer-differs": tell("The service offers another game than you have asked for. Nothing was signed."),
+    "other-origin": tell("This service is called {origin}. Open it there.", origin="{origin}"),
+    "other-service-key": tell(
+        "Another service was at this address before. Its key is now {fingerprint}. Nothing was signed.",
+        fingerprint="{fingerprint}",
+    ),
+    "own-game": tell("This is your own game. Somebody else has to join it."),
+    "place-taken": tell(
+        "Another entry stands in the place {entry} of the one that you have signed here.", entry="{entry}"
+    ),
+    "problem-conflict": tell("The game has moved on. Nothing was changed: look at it and choose again."),
+    "problem-exists": tell("This name is taken. Choose another one: your key stays the same."),
+    "problem-forbidden": tell("The service does not allow this. It says: {detail}", detail="{detail}"),
+    "problem-no-answer": tell("The service does not answer. Your signed texts are kept here and will be sent."),
+    "problem-other": tell("The service says: {detail}", detail="{detail}"),
+    "problem-time-over": tell("It came too late: the time is over."),
+    "problem-too-many-games": tell(
+        "You have asked for too many games. A new player can ask for a few games in the first day."
+    ),
+    "receipt-false": tell("The service has not signed a receipt for entry {entry}.", entry="{entry}"),
+    "receipt-time": tell("The service has recorded your entry at a time that is far off its clock: {at}.", at="{at}"),
+    "rematch-changes": tell("The rematch changed while it was arranged. Try again."),
+    "rematch-differs": tell(
+        "The rematch that your opponent offers has other rules or another clock. Nothing was signed."
+    ),
+    "seat-taken-over": tell(
+        "The service has given your seat to another key, {shown}, which is not here. Nothing was accepted.",
+        shown="{shown}",
+    ),
+    "series-by-command": tell("This game belongs to a series. Ask for the next game with the command hkoji rematch."),
+    "signed-before": tell(
+        "You have signed another entry for this place, and the service has refused it. Either of them could count."
+    ),
+    "unexpected": tell("Something went wrong in this page: {detail}", detail="{detail}"),
+    "view-elsewhere": tell("The service shows the cards of another seat or moment. Nothing was accepted."),
+    "view-false": tell("The service has not signed your cards. Nothing was accepted."),
+    "view-not-dealt": tell(
+        "The service has shown you other cards in round {round} than were dealt. Its signature is kept as evidence.",
+        round="{round}",
+    ),
+    "view-shrinks": tell(
+        "The service has shown you other cards in round {round} before. Nothing was accepted.", round="{round}"
+    ),
     # --- every page
     "moved": tell("{name} has moved", name="{name}"),
     "show": tell("Show"),

@@ -108,7 +108,7 @@ export class Session {
   compareClocks(time) {
     if (!time) return;
     this.ahead = Date.parse(time) / 1000 - Date.now() / 1000;
-    if (Math.abs(this.ahead) > CLOCK_SECONDS) this.remark('clock-of-device', { minutes: Math.round(-this.ahead / 60) });
+    if (Math.abs(this.ahead) > CLOCK_SECONDS) this.remark('clock-of-device', { n: Math.round(Math.abs(this.ahead) / 60) });
   }
 
   /** Warns if a time that the service has signed just now is far off the time that its answers state. */
