@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from hkoji.client.player_settings import PlayerChannel, PlayerChannels
     from hkoji.log.mail_claim import MailGrade
 
-notify = typer.Typer(
-    help="Be told of your games elsewhere: by a webhook, by mail, or in a browser.", no_args_is_help=True
-)
+notify = typer.Typer(help="Be told of your games elsewhere: by a webhook, or by mail.", no_args_is_help=True)
 mail = typer.Typer(help="Answer by mail too, for example from a phone.", no_args_is_help=True)
 
 _SPAN: Final = re.compile(r"([0-9]{2}:[0-9]{2})-([0-9]{2}:[0-9]{2})")

@@ -73,9 +73,11 @@ class Subscription(NamedTuple):
             raise _malformed(tell("lang is none of {names}", names=", ".join(LANGUAGES)))
         auth, p256dh = decode_base64url(str(fields["auth"])), decode_base64url(str(fields["p256dh"]))
         if auth is None or len(auth) != _AUTH_BYTES:
-            raise _malformed(tell("auth is not {n} bytes in base64url without =", n=_AUTH_BYTES))
+            raise _malformed(tell("auth is not {length} bytes in base64url without =", length=_AUTH_BYTES))
         if p256dh is None or len(p256dh) != _POINT_BYTES or p256dh[0] != _UNCOMPRESSED:
-            raise _malformed(tell("p256dh is not an uncompressed point, {n} bytes in base64url", n=_POINT_BYTES))
+            raise _malformed(
+                tell("p256dh is not an uncompressed point, {length} bytes in base64url", length=_POINT_BYTES)
+            )
         subscription = cls(str(fields["endpoint"]), auth, p256dh, str(fields["lang"]))
         try:
             _ = subscription.key
