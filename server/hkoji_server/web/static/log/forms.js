@@ -51,38 +51,7 @@ function isTime(value) {
 
 const ID = pattern('[0-9a-f]{32}'), HASH = pattern('[0-9a-f]{64}'), NAME = pattern('[a-z0-9][a-z0-9_-]{1,31}');
 const KEY = pattern(KEY_PATTERN), ORIGIN = pattern('[!#-[\\]-~]{1,256}');
-const COUNT = number(0, Infinity), SEAT = oneOf(0, 1);
-
-// --- forms of texts
-const V = oneOf(1); // readText has said "not understood" of another number before
-const HEAD = { at: isTime, game: ID, head: HASH, seq: COUNT, v: V };
-const KEY_CHANGE = { at: isTime, key: KEY, name: NAME, origin: ORIGIN, v: V };
-const WISH = { game: ID, head: HASH, name: NAME, v: V };
-const ROUND = { cards: pattern('[A-Z0-9]{1,64}'), round: COUNT };
-const DEALT = (value, what) => list(ROUND)(value, what) && value.every(({ round }, n) => round === n + 1);
-/** By name the form of each signed text, and the most bytes that it may have. @type {Object<string, [Form, number]>} */
-export const TEXTS = {
-  entry: [{ at: isTime, body: isObject, by: NAME, game: ID, kind: pattern('[a-z][a-z0-9_-]{0,31}'), prev: HASH,
-    seen: orNull(isTime), seq: COUNT, v: V }, 2 ** 20],
-  receipt: [HEAD, 1024],
-  head: [HEAD, 1024],
-  view: [{ dealt: DEALT, game: ID, head: HASH, seat: SEAT, seq: COUNT, v: V }, 65536],
-  registration: [KEY_CHANGE, 1024],
-  login: [{ expires: isTime, nonce: HASH, origin: ORIGIN, v: V }, 1024],
-  give: [{ ...WISH, seconds: number(1, 2592000) }, 1024],
-  annul: [WISH, 1024],
-  link: [{ entropy_commit: HASH, game: ID, key: KEY, name: NAME, prev: HASH, v: V }, 1024],
-};
-
-/** The value of a signed text. @param {string} text @param {string} name of its form in TEXTS */
-export function readText(text, name) {
-  const [form, most] = TEXTS[name], value = decode(text, most);
-  need(isObject(value), 'check-form', { what: name });
-  known(typeof value.v !== 'number' || value.v === 1, `v ${value.v}`);
-  fits(value, form, name, true);
-  if (name === 'entry') need((value.seq === 0) === (value.seen === null), 'check-form', { what: 'seen' });
-  return value;
-}
+const COUNT = number(0, Infinity), SEAT = oneOf(0, 1), V = oneOf(1);
 
 // --- forms within bodies
 const OPENING = { cards: pattern('[0-9A-Za-z]{1,16}'), part: SEAT, salt: HASH, seq: COUNT };
@@ -128,6 +97,37 @@ const REQUIRES = value => list(isText)(value, 'requires') && known(value.length 
 const REASON = word(['charm', 'geisha', 'limit', 'rounds', 'resign', 'timeout', 'cancel']);
 const RESULT = { reason: REASON, winner: orNull(SEAT) };
 
+// --- forms of texts
+const HEAD = { at: isTime, game: ID, head: HASH, seq: COUNT, v: V };
+const KEY_CHANGE = { at: isTime, key: KEY, name: NAME, origin: ORIGIN, v: V };
+const WISH = { game: ID, head: HASH, 'mail?': MAIL, name: NAME, v: V };
+const ROUND = { cards: pattern('[A-Z0-9]{1,64}'), round: COUNT };
+const DEALT = (value, what) => list(ROUND)(value, what) && value.every(({ round }, n) => round === n + 1);
+/** By name the form of each signed text, and the most bytes that it may have. @type {Object<string, [Form, number]>} */
+export const TEXTS = {
+  entry: [{ at: isTime, body: isObject, by: NAME, game: ID, kind: pattern('[a-z][a-z0-9_-]{0,31}'), prev: HASH,
+    seen: orNull(isTime), seq: COUNT, v: V }, 2 ** 20],
+  receipt: [HEAD, 1024],
+  head: [HEAD, 1024],
+  view: [{ dealt: DEALT, game: ID, head: HASH, seat: SEAT, seq: COUNT, v: V }, 65536],
+  registration: [KEY_CHANGE, 1024],
+  login: [{ expires: isTime, nonce: HASH, origin: ORIGIN, v: V }, 1024],
+  give: [{ ...WISH, seconds: number(1, 2592000) }, 1024],
+  annul: [WISH, 1024],
+  link: [{ entropy_commit: HASH, game: ID, key: KEY, name: NAME, prev: HASH, v: V }, 1024],
+};
+
+/** The value of a signed text. @param {string} text @param {string} name of its form in TEXTS */
+export function readText(text, name) {
+  const [form, most] = TEXTS[name], value = decode(text, most);
+  need(isObject(value), 'check-form', { what: name });
+  known(typeof value.v !== 'number' || value.v === 1, `v ${value.v}`);
+  fits(value, form, name, true);
+  if (name === 'entry') need((value.seq === 0) === (value.seen === null), 'check-form', { what: 'seen' });
+  return value;
+}
+
+// --- bodies
 /** "Kinds": the form of each kind's body. @type {Object<string, (body: any) => Form>} */
 const BODIES = {
   offer: () => ({ agreement: AGREEMENT, dealer: DEALER, requires: REQUIRES, ruleset: RULESET, server_key: KEY }),

@@ -125,7 +125,8 @@ async function receiptFault(lines) {
       return { entry: n, why: bad('check-receipt-other'), blamed: samePlace && taken ? [service] : [] };
     }
     const { at } = receipt;
-    if (at < lines[n - 1]?.receipt.at) return { entry: n, why: bad('check-receipt-earlier', { at }), blamed: [service] };
+    const isEarlier = at < lines[n - 1]?.receipt.at;
+    if (isEarlier) return { entry: n, why: bad('check-receipt-earlier', { at }), blamed: [service] };
   }
   return null;
 }
