@@ -32,8 +32,11 @@ from tests.support.stores import sqlite_at
 
 TABLE: Final = Path(__file__).with_name("roles.txt")
 HOLDS: Final = ("public", "hand", "problem", "token", "nothing", "talk")
-UNDOCUMENTED: Final = {"/", "/openapi.json"}
-"""The application's answers besides its API: a page for people, and the API's documentation."""
+UNDOCUMENTED: Final = {
+    *("/", "/check", "/g/{game}", "/i/{game}", "/me", "/p/{name}", "/rules/{ruleset}"),
+    *("/static/{hash}/{name:path}", "/openapi.json"),
+}
+"""The application's answers besides its API: pages, which everybody gets alike, and the API's documentation."""
 
 
 class Cell(NamedTuple):

@@ -91,7 +91,9 @@ TEXTS: Final[dict[str, Text]] = {
         "has this head, which stands for all that was played:",
         seq="{seq}",
     ),
+    "game.moved": tell("{name} has moved.", name="{name}"),
     "game.moves": tell("Moves"),
+    "game.news": tell("There is something new."),
     "game.open.until": tell("Anybody may join until"),
     "game.reserves": tell(
         "In reserve when the turn began: {host} {first}, {guest} {second}.",
@@ -101,6 +103,7 @@ TEXTS: Final[dict[str, Text]] = {
         second="{second}",
     ),
     "game.round": tell("Round {number}", number="{number}"),
+    "game.show": tell("Show it"),
     "game.shell": tell("To look at it or to play it, in a terminal:"),
     "game.steps": tell("Steps"),
     "game.table": tell("The table"),
@@ -356,9 +359,6 @@ WORDS: Final[dict[str, Text]] = {
     "view-shrinks": tell(
         "The service has shown you other cards in round {round} before. Nothing was accepted.", round="{round}"
     ),
-    # --- every page
-    "moved": tell("{name} has moved", name="{name}"),
-    "show": tell("Show"),
 }
 """What scripts say, by key."""
 

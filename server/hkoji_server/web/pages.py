@@ -73,6 +73,7 @@ class Pages:
             "origin": cases.origin,
             "registration": f"front.registration.{cases.settings.registration}",
             "key": cases.key.public,
+            "games": _games(),
         }
         vary = {"Vary": "Accept, Accept-Language, Accept-Encoding"}
         if not wants_page(request.headers.get("accept", "")):
@@ -86,7 +87,7 @@ class Pages:
                 "playing": listed(await store.games(Query(status="playing", limit=_LISTED)), say),
                 "finished": listed(await store.games(Query(status="finished", limit=_LISTED)), say),
             }
-        return self._page(request, "front.html", page="front", headers=vary, games=_games(), **facts, **lists)
+        return self._page(request, "front.html", page="front", headers=vary, **facts, **lists)
 
     async def invitation(self, request: Request) -> Response:
         """The page of a link. The same for every game: nobody learns whether there is one."""

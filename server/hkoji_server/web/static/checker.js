@@ -1,15 +1,9 @@
-// Checks logs in a worker, so that a page stays quick. The address of the worker is the first of the two that the policy
-// of Trusted Types makes.
+// Checks logs in a worker, so that a page stays quick.
+import { workerAddress } from './trusted.js';
 
 /** @param {string} base where the files of this version are @returns {(data: Uint8Array, pins?: object) => Promise<any>} */
 export function inWorker(base) {
-  const { trustedTypes } = /** @type {any} */ (globalThis), policy = trustedTypes?.createPolicy('hkoji', {
-    createScriptURL(name) {
-      if (name !== 'worker.js') throw new TypeError(name);
-      return base + name;
-    },
-  });
-  const worker = new Worker(policy?.createScriptURL('worker.js') ?? `${base}worker.js`, { type: 'module' });
+  const worker = new Worker(workerAddress(base), { type: 'module' });
   /** @type {Map<number, {done: Function, fail: Function}>} */ const waiting = new Map();
   worker.onmessage = ({ data: { id, result } }) => {
     waiting.get(id)?.done(result);

@@ -1,5 +1,121 @@
-// Every page loads this. It looks whether this browser has a key, and only then loads what players need.
+// Every page loads this: times in the reader's zone, steps by arrow keys, news of the game that is shown. It knows no
+// key; where this browser has one, or the page needs a script, it loads the module of the page.
 
-const { page, static: base } = document.body.dataset;
+const body = document.body;
+const { page, static: base = '', lang = 'en', game, last, status } = body.dataset;
+const MINUTE = 60_000;
+const UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60]]);
 
-document.documentElement.classList.add('scripted');
+/** @param {string} role @returns {HTMLElement | null} */
+const place = role => document.querySelector(`[data-role="${role}"]`);
+
+/** Shows each time of the page in the zone of the reader; the time in UTC stays as its title. */
+function showTimes() {
+  const zone = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short' });
+  for (const time of document.querySelectorAll('time')) {
+    time.title ||= time.textContent ?? '';
+    time.textContent = zone.format(new Date(time.dateTime));
+  }
+}
+
+/** Steps by arrow keys, unless a control has the focus or the reader means something else with the key. */
+function step(/** @type {KeyboardEvent} */ event) {
+  const to = { ArrowLeft: 'back', ArrowRight: 'forward' }[event.key];
+  const modified = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
+  if (!to || modified || (document.activeElement ?? body) !== body) return;
+  const link = /** @type {HTMLAnchorElement | null} */ (document.querySelector(`[data-step="${to}"]`));
+  // Beyond the last entry there is no page.
+  if (link && !(to === 'forward' && shownLast())) link.click();
+}
+
+const shownLast = () => !new URLSearchParams(location.search).has('at');
+
+/** Shows how long there is, by the clock of the service: that of this device may be wrong. @param {number} now */
+function showLeft(now) {
+  const deadline = /** @type {HTMLTimeElement | null} */ (place('deadline')), left = place('left');
+  if (!deadline || !left) return;
+  const seconds = Math.max(0, (Date.parse(deadline.dateTime) - now) / 1000);
+  const [unit, length] = UNITS.find(([, least]) => seconds >= least) ?? UNITS[2];
+  left.textContent = `(${new Intl.RelativeTimeFormat(lang).format(Math.floor(seconds / length), unit)})`;
+}
+
+/** Asks for the clock: a gift moves the deadline without an entry. */
+async function askClock() {
+  const deadline = /** @type {HTMLTimeElement | null} */ (place('deadline'));
+  if (!deadline || document.hidden) return;
+  const answer = await fetch(`/v1/games/${game}/clock`, { credentials: 'omit' }).catch(() => null);
+  if (!answer?.ok) return;
+  const clock = await answer.json();
+  if (clock.deadline && clock.deadline !== deadline.dateTime) {
+    deadline.dateTime = clock.deadline;
+    deadline.title = '';
+    showTimes();
+  }
+  showLeft(Date.parse(answer.headers.get('hkoji-time') ?? ''));
+}
+
+/** Says that there are entries which the page does not show. Nothing moves: the reader presses *Show*. */
+function tellNews(/** @type {string} */ name) {
+  const news = document.getElementById('news');
+  const text = place('news-text');
+  if (!news || !text) return;
+  text.textContent = (name === 'server' ? news.dataset.other : news.dataset.moved?.replace('{name}', name)) ?? '';
+  news.hidden = false;
+}
+
+/** Hears of new entries while the page is visible. */
+function hearNews() {
+  /** @type {EventSource | null} */ let stream = null;
+  function changed() {
+    stream?.close();
+    stream = null;
+    if (document.hidden) return;
+    stream = new EventSource(`/v1/games/${game}/events?after=${last}`);
+    stream.addEventListener('entry', event => tellNews(JSON.parse(JSON.parse(event.data).entry).by));
+    stream.addEventListener('end', () => stream?.close());
+  }
+  document.addEventListener('visibilitychange', changed);
+  addEventListener('pagehide', () => stream?.close());
+  changed();
+}
+
+/** The module of a page; those that `always` load need no key. */
+const MODULES = { check: 'check-file', front: 'home', game: 'game', invite: 'invite', me: 'me', player: 'player' };
+const ALWAYS = ['check', 'invite', 'me'];
+
+async function hasKey() {
+  if (!globalThis.isSecureContext || !indexedDB.databases) return false;
+  return (await indexedDB.databases()).some(each => each.name?.startsWith('hkoji-'));
+}
+
+async function loadWords() {
+  const answer = await fetch(`${base}words.${lang}.json`, { credentials: 'omit' });
+  if (!answer.ok) throw new TypeError('there are no such words');
+  return answer.json();
+}
+
+async function runModule() {
+  const module = MODULES[/** @type {keyof typeof MODULES} */ (page)];
+  if (!module || !(ALWAYS.includes(page ?? '') || await hasKey())) return;
+  try {
+    const [words, { run }] = await Promise.all([loadWords(), import(`./pages/${module}.js`)]);
+    await run({ body, base, words });
+    sessionStorage.removeItem('hkoji-reloaded');
+  } catch (error) {
+    // The service may have another version by now, whose files have other addresses: load the page again, once.
+    if (!(error instanceof TypeError) || sessionStorage.getItem('hkoji-reloaded')) throw error;
+    sessionStorage.setItem('hkoji-reloaded', 'yes');
+    location.reload();
+  }
+}
+
+showTimes();
+if (game) {
+  addEventListener('keydown', step);
+  if (shownLast() && status !== 'finished' && status !== 'cancelled') {
+    hearNews();
+    askClock();
+    setInterval(askClock, MINUTE);
+  }
+}
+runModule();
