@@ -41,16 +41,20 @@ class Verdict(NamedTuple):
     """An audit's verdict on steps 1 to 7.
 
     `exit` is the script's; `found` are (step, entry) in the order of the steps; `rules_end` is the entry at which a
-    step of the rules (8 or 9) stops, which the script cannot know.
+    step of the rules (8 or 9) stops, which the script cannot know. `names` says of each finding whom it convicts, in
+    words; the script names nobody.
     """
 
     exit: int
     found: tuple[tuple[int, int], ...]
     holds: int
     rules_end: int | None = None
+    names: tuple[str, ...] | None = None
 
     def agrees(self, hkoji: Verdict) -> bool:
-        """Whether this verdict, the script's, agrees with hkoji's. Where the rules stop hkoji, fewer entries hold."""
+        """Whether another program's verdict agrees with hkoji's. Where the rules stop hkoji, fewer entries hold."""
+        if self.names is not None and self.names != hkoji.names:
+            return False
         if hkoji.rules_end is not None:
             return (self.exit, self.found) == (hkoji.exit, hkoji.found) and self.holds >= hkoji.rules_end
         return (self.exit, self.found, self.holds) == (hkoji.exit, hkoji.found, hkoji.holds)
@@ -63,7 +67,8 @@ def by_hkoji(log: bytes, pins: ExpectedKeys) -> Verdict:
     rules = [finding.entry for finding in result.findings if finding.step > AuditStep.DEAL]
     status = 1 if any(finding.understood for finding in known) else 3 if known else 0
     found = tuple((int(finding.step), finding.entry or 0) for finding in known)
-    return Verdict(status, found, result.holds, rules[0] if rules else None)
+    names = tuple(finding.signer or "" for finding in known)
+    return Verdict(status, found, result.holds, rules[0] if rules else None, names)
 
 
 def _read(log: bytes) -> bytes:
@@ -116,7 +121,10 @@ def parsed_by_script(logs: Sequence[bytes]) -> list[Verdict]:
         *hold, last = rows
         fault = re.match("!([13])", last)
         at = len(hold)
-        verdicts.append(Verdict(int(fault[1]), ((1, at),), at) if fault else Verdict(0, (), at + 1))
+        if fault:
+            verdicts.append(Verdict(int(fault[1]), ((1, at),), at, names=("",)))
+        else:
+            verdicts.append(Verdict(0, (), at + 1, names=()))
     return verdicts
 
 

@@ -156,7 +156,7 @@ WORDS: Final[dict[str, Text]] = {
     "check-by-holder": tell("the service, for {name}", name="{name}"),
     "check-by-unpinned": tell("{name} with the unpinned key {fingerprint}", name="{name}", fingerprint="{fingerprint}"),
     "check-by-unpinned-holder": tell(
-        "the service with the unpinned key {fingerprint}, for {name}", fingerprint="{fingerprint}", name="{name}"
+        "server with the unpinned key {fingerprint}, for {name}", fingerprint="{fingerprint}", name="{name}"
     ),
     "check-by-vouched": tell(
         "the key {fingerprint}, {name}'s by the word of the server alone", fingerprint="{fingerprint}", name="{name}"

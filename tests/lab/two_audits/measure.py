@@ -2,10 +2,13 @@
 
     python -m tests.lab.two_audits.measure 20 1
     python -m tests.lab.two_audits.measure 0 1 --golden
+    python -m tests.lab.two_audits.measure 20 1 --golden --page
+    python -m tests.lab.two_audits.measure 100 2 --page firefox --no-script
 
 Each round has one log of every sort of damaged_logs.py. With --golden the test vectors come first: their logs, and
 their games, each of them also cut after every entry. Prints every log on which the two differ, and the numbers by
-verdict; exits with 1 if any differ. The folder --keep keeps those logs.
+verdict; exits with 1 if any differ. The folder --keep keeps those logs. With --page the checker of pages is compared
+too, also in whom it names: in Node.js, or in the engine that is given.
 """
 
 from __future__ import annotations
@@ -16,11 +19,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.lab.two_audits.damaged_logs import Case, cases, golden
+from tests.support.browsers import find_browser
+from tests.support.page_audit import by_page
+from tests.support.page_modules import ENGINES
 from tests.support.shell_audit import Verdict, by_hkoji, by_script, missing_tools
 
 
@@ -36,9 +42,13 @@ def measure(doc: str, sorts: Callable[[random.Random], Iterator[Case]]) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="how many scripts run at a time")
     parser.add_argument("--keep", type=Path, help="a folder for the logs on which they differ")
     parser.add_argument("--golden", action="store_true", help="also the test vectors, their games cut anywhere")
+    parser.add_argument("--page", nargs="?", const="node", choices=ENGINES, help="also the checker of pages")
+    parser.add_argument("--no-script", action="store_true", help="without audit.sh, which takes most of the time")
     given = parser.parse_args()
-    if missing := missing_tools():
+    if not given.no_script and (missing := missing_tools()):
         sys.exit(missing)
+    if given.page and find_browser(given.page) is None:
+        sys.exit(f"{given.page} is missing: install it, or name another engine after --page")
     rng = random.Random(given.seed)
     logs = list(golden()) if given.golden else []
     logs += [case for _ in range(given.rounds) for case in sorts(rng)]
@@ -46,23 +56,37 @@ def measure(doc: str, sorts: Callable[[random.Random], Iterator[Case]]) -> None:
     verdicts: Counter[str] = Counter()
     differences = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
-        for number, case, script, hkoji in compare(logs, Path(folder), pool):
+        others: dict[str, Iterable[Verdict]] = {}
+        if not given.no_script:
+            others["script"] = by_scripts(logs, Path(folder), pool)
+        if given.page:
+            others["page"] = by_page(given.page, ((case.log, case.pins) for case in logs))
+        names = tuple(others)
+        for number, (case, *found) in enumerate(zip(logs, *others.values(), strict=True)):
+            hkoji = by_hkoji(case.log, case.pins)
             verdicts[_word(hkoji)] += 1
-            if script.agrees(hkoji):
-                continue
-            differences += 1
-            print(f"log {number}, {case.name}: the script says {script}, hkoji says {hkoji}")
-            if given.keep:
+            wrong = [(name, verdict) for name, verdict in zip(names, found, strict=True) if not verdict.agrees(hkoji)]
+            for name, verdict in wrong:
+                print(f"log {number}, {case.name}: the {name} says {verdict}, hkoji says {hkoji}")
+            differences += bool(wrong)
+            if wrong and given.keep:
                 given.keep.mkdir(parents=True, exist_ok=True)
                 (given.keep / f"{number}.jsonl").write_bytes(case.log)
     for word, count in sorted(verdicts.items()):
         print(f"{count:6} {word}")
-    print(f"{len(logs)} logs in {time.monotonic() - started:.0f} s, {differences} on which the two differ")
+    compared = " and ".join(names)
+    print(f"{len(logs)} logs in {time.monotonic() - started:.0f} s, {differences} on which {compared} and hkoji differ")
     sys.exit(differences > 0)
 
 
 def compare(logs: list[Case], folder: Path, pool: ThreadPoolExecutor) -> Iterator[tuple[int, Case, Verdict, Verdict]]:
     """The number of each log, the log, the script's verdict and that of `hkoji audit`."""
+    for number, verdict in enumerate(by_scripts(logs, folder, pool)):
+        yield number, logs[number], verdict, by_hkoji(logs[number].log, logs[number].pins)
+
+
+def by_scripts(logs: list[Case], folder: Path, pool: ThreadPoolExecutor) -> Iterator[Verdict]:
+    """The script's verdict on each log."""
 
     def script(number: int) -> Verdict:
         path = folder / f"{number}.jsonl"
@@ -72,9 +96,7 @@ def compare(logs: list[Case], folder: Path, pool: ThreadPoolExecutor) -> Iterato
         finally:
             path.unlink()
 
-    for number, verdict in enumerate(pool.map(script, range(len(logs)))):
-        case = logs[number]
-        yield number, case, verdict, by_hkoji(case.log, case.pins)
+    return pool.map(script, range(len(logs)))
 
 
 def _word(verdict: Verdict) -> str:
