@@ -153,7 +153,8 @@ class Pages:
             return self._no_such_place(request, reader, game, last)
         seq = last if at is None else int(at)
         clock = Clock.of(await self._cases.statements.clock(game)) if at is None and eyes is None else None
-        tag = edition(stored[last if eyes else seq].head, at, eyes, side, reader, clock)
+        made = edition(at, eyes, side, reader.language, reader.named, clock)
+        tag = f"{stored[last if eyes else seq].head}-{made}"
         if (answer := unchanged(request, tag)) is not None:
             return answer
         lines = tuple(each.read() for each in stored)

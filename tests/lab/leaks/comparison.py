@@ -62,6 +62,8 @@ SOMETIMES: Final[tuple[Probe, ...]] = (
     looking.mail,
     looking.finished_games,
     looking.link_page,
+    looking.page,
+    looking.page,
     looking.talk,
     looking.talk,
     refused.stated,

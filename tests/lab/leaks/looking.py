@@ -214,6 +214,20 @@ def link_page(eye: Eye, chance: random.Random) -> Request:
     return Request("page of a link", "GET", f"/i/{game}", None)
 
 
+def page(eye: Eye, chance: random.Random) -> Request:
+    """Opens a page as a browser does: mostly that of the game, after some entry, from some side, through some eyes."""
+    seq = eye.telling.seq
+    at = chance.choice(("", "", f"at={chance.randint(0, seq + 1)}", f"at={seq}"))
+    side = chance.choice(("", "", "side=host", "side=guest"))
+    eyes = chance.choice(("", "", "eyes=host", "eyes=guest", "eyes=all"))
+    query = "&".join(each for each in (at, side, eyes, chance.choice(("", "lang=it"))) if each)
+    names = (eye.telling.host.name, eye.telling.guest.name, "nobody")
+    game = chance.choice((eye.game, eye.game, eye.game, eye.past))
+    path = chance.choice((*[f"/g/{game}?{query}"] * 6, "/", f"/p/{chance.choice(names)}", "/me", "/nothing"))
+    headers = (("accept", chance.choice(("text/html", "text/html,*/*;q=0.8"))),)
+    return Request("page", "GET", path, chance.choice((None, eye.token)), b"", headers)
+
+
 def talk(eye: Eye, chance: random.Random) -> Request:
     """Asks for the messages about a game, also where the viewer does not play, or for the last ones about all games."""
     after = chance.choice(("", "", "?after=1", "?after=-1", "?limit=1"))
