@@ -80,7 +80,7 @@ def test_text_is_printed_as_it_is() -> None:
     assert man_pages.escape("a\\b--c'd…") == "a\\eb\\-\\-c\\(aqd\\[u2026]"
 
 
-def test_the_wheel_installs_the_pages(pages: dict[str, Path], tmp_path: Path) -> None:
+def test_the_wheel_installs_the_pages_and_what_browsers_load(pages: dict[str, Path], tmp_path: Path) -> None:
     """The container's image is built of no more than its file copies, so neither is this wheel."""
     source = tmp_path / "source"
     text = (ROOT / "examples" / "hosting" / "Containerfile").read_text()
@@ -97,6 +97,9 @@ def test_the_wheel_installs_the_pages(pages: dict[str, Path], tmp_path: Path) ->
     subprocess.run([*pip, "--disable-pip-version-check", "--wheel-dir", str(tmp_path), str(source)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
+        web = ROOT / "server" / "hkoji_server" / "web"
+        loaded = [path for folder in ("static", "templates") for path in (web / folder).rglob("*") if path.is_file()]
+        assert {path.relative_to(ROOT / "server").as_posix() for path in loaded} <= set(packed.namelist())
         found = {name.rpartition("/")[2] for name in packed.namelist() if ".data/data/share/man/man1/" in name}
         assert found == pages.keys()
         (page,) = (name for name in packed.namelist() if name.endswith("/hkoji-show.1"))

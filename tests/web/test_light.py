@@ -1,0 +1,70 @@
+"""Pages are light: what a reader loads at the first visit, and that a service without readers loads no templates."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Final
+
+from hkoji_server.web.static_files import static_files
+
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from tests.support.service import Answer, Service, begin, play, two_players
+from tests.web.test_without_scripts import BROWSER, open_page
+
+REQUESTS: Final = 6
+BYTES: Final = 20_000
+_LOADED: Final = re.compile(r'(?:src|<use[^>]* href|<link [^>]*href)="(/[^"#]+)')
+_IMPORTED: Final = re.compile(r"^import[^']*'(\./[^']+)'", re.MULTILINE)
+
+
+def compressed(service: Service, path: str) -> Answer:
+    return open_page(service, path, {**BROWSER, "Accept-Encoding": "gzip"})
+
+
+def first_visit(service: Service, path: str) -> dict[str, int]:
+    """The bytes of each answer that a spectator's browser gets for a page with an empty cache."""
+    page = compressed(service, path)
+    plain = open_page(service, path).body.decode()
+    loaded = {path: len(page.body)}
+    for address in sorted(set(_LOADED.findall(plain))):
+        answer = compressed(service, address)
+        assert answer.status == 200, address
+        assert "immutable" in answer.headers["cache-control"]
+        loaded[address] = len(answer.body)
+        if address.endswith(".js"):
+            script = static_files().files[address.removeprefix(static_files().base)].body.decode()
+            for name in _IMPORTED.findall(script):
+                other = address.rpartition("/")[0] + name.removeprefix(".")
+                loaded[other] = len(compressed(service, other).body)
+    return loaded
+
+
+def test_the_first_visit_of_a_spectator(service: Service) -> None:
+    players = two_players(service)
+    for ruleset in (None, GeishasRoad()):
+        game = begin(*players, ruleset)
+        play(*players, game)
+        for path in (f"/g/{game}", f"/g/{game}?eyes=all", "/", f"/i/{game}", "/p/alice", "/rules/geishas-road"):
+            loaded = first_visit(service, path)
+            assert len(loaded) <= REQUESTS, loaded
+            assert sum(loaded.values()) <= BYTES, loaded
+
+
+def test_files_are_kept_for_ever_and_another_hash_is_not(service: Service) -> None:
+    base = static_files().base
+    for name, file in static_files().files.items():
+        answer = open_page(service, f"{base}{name}", {})
+        assert (answer.status, answer.body) == (200, file.body), name
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["content-type"].startswith(file.media_type.partition(";")[0])
+    for path in (f"/static/{'0' * 16}/start.js", f"{base}none.js", f"{base}../pages.py", f"{base}%2e%2e/pages.py"):
+        answer = open_page(service, path, {})
+        assert (answer.status, answer.headers["cache-control"]) == (404, "no-store"), path
+
+
+def test_a_service_without_readers_loads_no_templates() -> None:
+    code = "import sys, hkoji_server.app; print('jinja2' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert shown.stdout == "False\n"
