@@ -71,7 +71,9 @@ def walk(element: Element, x: float = 0, y: float = 0, scale: float = 1) -> Iter
 def drawn_cards(svg: str) -> list[str]:
     """Every card of a drawing by name, `X` for a back."""
     found = []
-    for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
+    root = ElementTree.fromstring(svg)
+    pictures = {*root.iterfind(f"{SVG}defs/{SVG}g")}
+    for group in (each for each in root.iter(f"{SVG}g") if each not in pictures):
         first = next(iter(group))
         assert (first.get("width"), first.get("height")) == (str(cards.CARD_WIDTH - 1), str(cards.CARD_HEIGHT - 1))
         if first.get("fill") == cards.BACK:
@@ -116,7 +118,7 @@ def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, tr
             assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
             for element, x, y, scale in walk(root):
                 tag = element.tag.removeprefix(SVG)
-                assert tag in {"svg", "title", "g", "rect", "circle", "line", "path", "text"}
+                assert tag in {"svg", "title", "defs", "g", "use", "rect", "circle", "line", "path", "text"}
                 get = {name: float(element.get(name, 0)) for name in ("x", "y", "width", "height", "cx", "cy", "r")}
                 if tag == "rect":
                     assert 0 <= x + scale * get["x"] <= x + scale * (get["x"] + get["width"]) <= width

@@ -12,10 +12,11 @@ from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, 
 from hkoji.rules.geishas_road.position import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.ruleset import GeishasRoadState
+from hkoji.show.art import TONES
 from hkoji.show.board import Scene
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF
-from hkoji.show.svg.table import FAINT, FELT, GOLD, HEAD, INK, LINE, MARGIN, PANEL, PAPER, ActionTile, Mat, TurnedUp
+from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, PAPER, ActionTile, Mat, TurnedUp
 
 _STACK: Final = table.CARD_HEIGHT + 3 * table.OVERLAP + 26
 """Room for four cards, one over the other."""
@@ -64,7 +65,13 @@ def _of(tableau: Cards, colour: str) -> tuple[str, ...]:
 def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float) -> None:
     down = PACK.split(PACK.decode(state.intrigues[seat])) + PACK.split(PACK.decode(state.discards[seat]))
     actions = tuple(
-        ActionTile(code, scene.word(NAMES[code]), bool(state.used[seat] & BITS[code]), down if code == INTRIGUE else ())
+        ActionTile(
+            code,
+            str(NAMES[code]),
+            scene.word(NAMES[code]),
+            bool(state.used[seat] & BITS[code]),
+            down if code == INTRIGUE else (),
+        )
         for code in CODES
     )
     won = leads(state.influence(0), state.influence(1))
@@ -78,26 +85,20 @@ def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float
 
 def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float, y: float) -> None:
     """A colour: both sides' influence, her lanterns, and where her marker lies; a golden edge for the leading side."""
-    look = table.KINDS[COLOURS[number]]
-    mat.rect(x, y, _CARD, _BLOCK, rx=8, fill=PAPER, stroke=INK, stroke_width=1.5)
-    mat.rect(x + 6, y + 30, _CARD - 40, _BLOCK - 60, rx=5, fill=look.colour)
-    middle = x + 6 + (_CARD - 40) / 2
-    mat.text(
-        middle - 14, y + 63, look.letter, 30, anchor="middle", fill=look.ink, font_family=SERIF, font_weight="bold"
-    )
-    table.sign(mat, look.letter, middle + 14, y + 53, 0.95, look.ink)
+    letter = COLOURS[number]
+    leader, owner = leads(state.influence(0), state.influence(1))[number], state.markers[number]
+    side = 0 if leader == MIDDLE else 1 if leader == str(near) else -1
+    table.framed(mat, x, y, _CARD, _BLOCK, letter, side)
+    mat.text(x + 9, y + 28, letter, 22, fill=INK, font_family=SERIF, font_weight="bold")
+    table.motif(mat, letter, x + _CARD / 2, y + _BLOCK / 2, 62)
     points, homes = state.road.lanterns[number], state.road.homes[number]
     if homes:
-        _lantern(mat, middle, y + 96, str(points), light=homes == 1)
-    for seat, at in ((1 - near, y + 22), (near, y + _BLOCK - 10)):
-        mat.text(middle, at, _halves(state.influence(seat)[number]), 17, anchor="middle", fill=INK, font_weight="bold")
-    owner, right = state.markers[number], x + _CARD - 17
-    for side, spot in {str(1 - near): y + 21, MIDDLE: y + _BLOCK / 2, str(near): y + _BLOCK - 21}.items():
-        (table.marker if side == owner else table.place)(mat, right, spot)
-    leader = leads(state.influence(0), state.influence(1))[number]
-    if leader != MIDDLE:
-        edge = y + _BLOCK if leader == str(near) else y
-        mat.line(x + 8, edge, x + _CARD - 8, edge, stroke=GOLD, stroke_width=5)
+        _lantern(mat, x + _CARD - 15, y + _BLOCK / 2 + 16, str(points), light=homes == 1)
+    for seat, at in ((1 - near, y + 27), (near, y + _BLOCK - 14)):
+        words = _halves(state.influence(seat)[number])
+        mat.text(x + _CARD / 2, at, words, 20, anchor="middle", fill=INK, font_family=SERIF, font_weight="bold")
+    if owner != MIDDLE:
+        table.marker(mat, x + _CARD - 17, y + _BLOCK - 19 if owner == str(near) else y + 19, 13)
 
 
 def _lantern(mat: Mat, x: float, y: float, points: str, *, light: bool) -> None:
@@ -133,7 +134,7 @@ def _road(mat: Mat, scene: Scene, state: GeishasRoadState, x: float, y: float) -
 
 
 def _teahouse(mat: Mat, colour: str, x: float, y: float) -> None:
-    look = table.KINDS[colour]
+    look = TONES[colour]
     mat.rect(x - 24, y - 12, 48, 28, rx=2, fill=PAPER, stroke=INK, stroke_width=1.3)
     mat.path(f"M{x - 34:.1f} {y - 11:.1f}q12 -2 14 -16h40q2 14 14 16z", fill=look.colour, stroke=INK, stroke_width=1.3)
     mat.text(x, y - 14, colour, 13, anchor="middle", fill=look.ink, font_weight="bold")
@@ -144,7 +145,7 @@ def _teahouse(mat: Mat, colour: str, x: float, y: float) -> None:
 
 def _figure(mat: Mat, colour: str, x: float, y: float) -> None:
     """A geisha as a wooden doll with her letter."""
-    look = table.KINDS[colour]
+    look = TONES[colour]
     mat.path(f"M{x - 9:.1f} {y + 13:.1f}q-1 -24 9 -24q10 0 9 24z", fill=look.colour, stroke=INK, stroke_width=1.2)
     mat.circle(x, y - 14, 6.5, fill="#f7e3cf", stroke=INK, stroke_width=1.2)
     mat.path(

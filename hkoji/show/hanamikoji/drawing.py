@@ -12,7 +12,7 @@ from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.show.board import Scene
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF
-from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, PAPER, WIDTH, ActionTile, Mat, TurnedUp
+from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, WIDTH, ActionTile, Mat, TurnedUp
 
 _COLUMN: Final = 118
 _STACK: Final = table.CARD_HEIGHT + 4 * table.OVERLAP + 26
@@ -55,6 +55,7 @@ def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float)
     actions = tuple(
         ActionTile(
             str(number),
+            str(NAMES[number]),
             scene.word(NAMES[number]),
             bool(state.used[seat] & bit(number)),
             PACK.split(PACK.decode(down.get(number, 0))),
@@ -69,25 +70,14 @@ def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float)
 
 
 def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str, x: float, y: float) -> None:
-    look = table.KINDS[kind]
     owner = state.markers[number]
-    mat.rect(x, y, _CARD, _GEISHA, rx=8, fill=PAPER, stroke=INK, stroke_width=1.5)
-    mat.rect(x + 6, y + 6, _CARD - 40, _GEISHA - 12, rx=5, fill=look.colour)
-    middle = x + 6 + (_CARD - 40) / 2
-    mat.text(
-        middle, y + 40, mat.symbol(kind), 32, anchor="middle", fill=look.ink, font_family=SERIF, font_weight="bold"
-    )
-    table.sign(mat, kind, middle, y + 66, 1.3, look.ink)
-    for pip in range(CHARM[number]):
-        mat.circle(middle + 11 * (pip - (CHARM[number] - 1) / 2), y + 94, 3.6, fill=look.ink)
-    mat.text(middle, y + 119, str(CHARM[number]), 18, anchor="middle", fill=look.ink, font_weight="bold")
-    right = x + _CARD - 17
-    spots = {str(1 - near): y + 21, NEUTRAL: y + _GEISHA / 2, str(near): y + _GEISHA - 21}
-    for side, spot in spots.items():
-        (table.marker if side == owner else table.place)(mat, right, spot)
-    if owner != NEUTRAL:
-        edge = y if owner != str(near) else y + _GEISHA
-        mat.line(x + 8, edge, x + _CARD - 8, edge, stroke=table.GOLD, stroke_width=5)
+    side = 0 if owner == NEUTRAL else 1 if owner == str(near) else -1
+    table.framed(mat, x, y, _CARD, _GEISHA, kind, side)
+    for at, words, anchor in ((x + 9, mat.symbol(kind), "start"), (x + _CARD - 10, str(CHARM[number]), "end")):
+        mat.text(at, y + 29, words, 25, anchor=anchor, fill=INK, font_family=SERIF, font_weight="bold")
+    table.motif(mat, kind, x + _CARD / 2, y + 78, 76)
+    if side:
+        table.marker(mat, x + _CARD / 2, y + _GEISHA if side > 0 else y)
 
 
 def _beside(mat: Mat, scene: Scene, state: HanamikojiState, y: float) -> None:

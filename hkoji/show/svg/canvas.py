@@ -1,13 +1,16 @@
-"""The SVG elements that the drawings need. Knows no game.
+"""The SVG elements that the drawings need, and the pictures, each defined once. Knows no game.
 
 Numbers are written with at most two decimals, attributes in the order in which they are given, text escaped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
+
+from hkoji.show.art import Picture
 
 SANS: Final = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 SERIF: Final = "Georgia, 'Times New Roman', 'DejaVu Serif', serif"
@@ -23,6 +26,7 @@ class Canvas:
         self.width: Final = width
         self.height: Final = height
         self._lines: Final[list[str]] = []
+        self._pictures: Final[dict[str, str]] = {}
         self._depth = 1
         self._title: Final = title
         self.rect(0, 0, width, height, fill=background)
@@ -65,6 +69,26 @@ class Canvas:
         self._depth -= 1
         self._write("</g>")
 
+    def picture(
+        self,
+        name: str,
+        picture: Picture,
+        paints: Mapping[str, str],
+        x: float,
+        y: float,
+        width: float,
+        **attributes: Attribute,
+    ) -> None:
+        """A picture by its upper left corner; `name` is its id, and stands for the same picture each time."""
+        if name not in self._pictures:
+            shapes = "".join(
+                f"<path{_attributes({'d': path, 'fill': paints.get(fill, 'none'), **_line(paints, line, wide)})}/>"
+                for path, fill, line, wide in picture.shapes
+            )
+            self._pictures[name] = f'  <g id="{name}" stroke-linejoin="round" stroke-linecap="round">{shapes}</g>'
+        place = f"translate({x:.1f} {y:.1f}) scale({width / picture.width:.3g})"
+        self.add("use", href=f"#{name}", transform=place, **attributes)
+
     def _write(self, line: str) -> None:
         self._lines.append(f"{' ' * self._depth}{line}")
 
@@ -73,7 +97,12 @@ class Canvas:
         size = _attributes({"width": self.width, "height": self.height})
         box = f"0 0 {_number(self.width)} {_number(self.height)}"
         head = f'<svg xmlns="http://www.w3.org/2000/svg"{size} viewBox="{box}" role="img">'
-        return "\n".join([head, f" <title>{escape(self._title)}</title>", *self._lines, "</svg>"]) + "\n"
+        defined = [" <defs>", *self._pictures.values(), " </defs>"] if self._pictures else []
+        return "\n".join([head, f" <title>{escape(self._title)}</title>", *defined, *self._lines, "</svg>"]) + "\n"
+
+
+def _line(paints: Mapping[str, str], line: str, width: float) -> dict[str, Attribute]:
+    return {"stroke": paints[line], "stroke_width": width} if line else {}
 
 
 def _attributes(attributes: dict[str, Attribute]) -> str:

@@ -1,8 +1,7 @@
 """The table of a drawing: cards, markers and tokens, each at a place on a mat, the frame, and each player's panel.
 
 A panel has name, actions and hand. Nothing here knows a game. A kind of card has a letter, a colour and a sign of its
-own, so that each of the three identifies it. People with any of the usual kinds of colour blindness can distinguish the
-seven colours (after Okabe and Ito).
+own, so that each of the three identifies it.
 """
 
 from __future__ import annotations
@@ -11,21 +10,21 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from hkoji.rules.events import Seat
+from hkoji.show import art
 from hkoji.show.board import Scene
 from hkoji.show.svg.canvas import SERIF, Canvas
 
 CARD_WIDTH: Final = 46
 CARD_HEIGHT: Final = 64
 
-INK: Final = "#2b2a33"
-FAINT: Final = "#7b7669"
-LINE: Final = "#cfc7b4"
-PAPER: Final = "#fffdf8"
-TABLE: Final = "#f3ede0"
-FELT: Final = "#e8dfcc"
-GOLD: Final = "#d9a521"
-BACK: Final = "#4b5670"
-_THREAD: Final = "#8b95ad"
+INK: Final = art.FIXED[art.INK]
+FAINT: Final = "#6f6a5d"
+LINE: Final = "#d8ccb4"
+PAPER: Final = "#fffdf6"
+TABLE: Final = "#f4eee1"
+FELT: Final = "#ebe2cf"
+GOLD: Final = art.FIXED[art.GOLD]
+BACK: Final = art.FIXED[art.BACK]
 
 
 class Mat(Canvas):
@@ -38,62 +37,21 @@ class Mat(Canvas):
         self.symbol: Final = symbol
 
 
-class CardKind(NamedTuple):
-    """How a kind of card looks: its letter, its colour, and the ink that is read on that colour."""
-
-    letter: str
-    colour: str
-    ink: str
-
-
-KINDS: Final = {
-    kind.letter: kind
-    for kind in (
-        CardKind("A", "#d55e00", "#ffffff"),
-        CardKind("B", "#f0e442", INK),
-        CardKind("C", "#56b4e9", INK),
-        CardKind("D", "#009e73", "#ffffff"),
-        CardKind("E", "#cc79a7", INK),
-        CardKind("F", "#e69f00", INK),
-        CardKind("G", "#0072b2", "#ffffff"),
-    )
-}
-
-# Signs, drawn round (0, 0) within 12 pixels: strokes only, so that they read on any colour.
-_SIGNS: Final = {
-    "A": "M0 9L-11 -2A13 13 0 0 1 11 -2ZM0 9L-5 -6.5M0 9V-8M0 9L5 -6.5",  # a fan
-    "B": "M-11 1A11 11 0 0 1 11 1ZM0 1C-1 -4 -2 -7 0 -10C2 -7 1 -4 0 1V8A2.5 2.5 0 0 0 5 8",  # a parasol
-    "C": "M-11 0A11 8 0 0 1 11 0V2H-11ZM-9 2V9M-4.5 2V9M0 2V9M4.5 2V9M9 2V9",  # a comb
-    "D": (  # a cup
-        "M-10 -3H6V2A6 6 0 0 1 0 8H-4A6 6 0 0 1 -10 2ZM6 -2A4 4 0 0 1 6 5"
-        "M-5 -6C-7 -8 -3 -9 -5 -11M1 -6C-1 -8 3 -9 1 -11"
-    ),
-    "E": "M-4 -10H4M-4 -8A9 8 0 0 0 -4 8H4A9 8 0 0 0 4 -8ZM-7.5 -3.5H7.5M-8 2H8M-4 10H4M0 10V13",  # a lantern
-    "F": (  # a blossom of five petals
-        "M0 -2.5C-5 -5 -4 -11 0 -10.5C4 -11 5 -5 0 -2.5ZM2.4 -0.8C4.5 -6 10.5 -4.5 10 -1C9.5 3 4.5 3 2.4 -0.8Z"
-        "M1.5 2C7 2 7.5 8 4.5 9.5C1 10.5 -0.5 6 1.5 2ZM-1.5 2C-7 2 -7.5 8 -4.5 9.5C-1 10.5 0.5 6 -1.5 2Z"
-        "M-2.4 -0.8C-4.5 -6 -10.5 -4.5 -10 -1C-9.5 3 -4.5 3 -2.4 -0.8Z"
-    ),
-    "G": "M3 -11A11 11 0 1 0 11 4A9 9 0 0 1 3 -11ZM8 -9V-3M5 -6H11",  # the moon and a star
-}
+def motif(mat: Mat, letter: str, x: float, y: float, size: float) -> None:
+    """The motif of a kind, its middle at (x, y)."""
+    tones = art.TONES[letter]
+    paints = {**art.FIXED, art.COLOUR: tones.colour, art.LIGHT: tones.light}
+    mat.picture(f"m{letter}", art.MOTIFS[letter], paints, x - size / 2, y - size / 2, size)
 
 
-def sign(mat: Mat, letter: str, x: float, y: float, scale: float, colour: str) -> None:
-    """The sign of a kind, its middle at (x, y)."""
-    mat.path(
-        _SIGNS[letter],
-        transform=f"translate({x:.1f} {y:.1f}) scale({scale:g})",
-        fill="none",
-        stroke=colour,
-        stroke_width=round(1.5 / scale**0.5, 2),
-        stroke_linecap="round",
-        stroke_linejoin="round",
-    )
+def sign(mat: Mat, name: str, x: float, y: float, size: float, colour: str) -> None:
+    """The sign of an action by its English name, its middle at (x, y)."""
+    mat.picture(f"a-{name}", art.SIGNS[name], art.FIXED, x - size / 2, y - size / 2, size, color=colour)
 
 
 def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale: float = 1) -> None:
     """The card `name` (`G`, `B3`) with its upper left corner at (x, y); dashed if it lies face down and is known."""
-    kind = KINDS[name[0]]
+    tones = art.TONES[name[0]]
     mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
     mat.rect(
         0.5,
@@ -105,11 +63,9 @@ def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale
         stroke=INK,
         stroke_dasharray="4 3" if dashed else None,
     )
-    mat.rect(4, 4, CARD_WIDTH - 8, 23, rx=3, fill=kind.colour)
-    mat.text(
-        CARD_WIDTH / 2, 22, mat.symbol(name), 19, anchor="middle", fill=kind.ink, font_weight="bold", font_family=SERIF
-    )
-    sign(mat, kind.letter, CARD_WIDTH / 2, 45, 1, INK)
+    mat.rect(3.5, 3.5, CARD_WIDTH - 7, 23, rx=3, fill=tones.light)
+    mat.text(CARD_WIDTH / 2, 22, mat.symbol(name), 20, anchor="middle", fill=INK, font_weight="bold", font_family=SERIF)
+    motif(mat, name[0], CARD_WIDTH / 2, 44.5, 36)
     mat.close()
 
 
@@ -117,10 +73,9 @@ def back(mat: Mat, x: float, y: float, *, scale: float = 1) -> None:
     """Draws a card that no reader of this drawing knows."""
     mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
     mat.rect(0.5, 0.5, CARD_WIDTH - 1, CARD_HEIGHT - 1, rx=5, fill=BACK, stroke=INK)
-    mat.rect(5, 5, CARD_WIDTH - 10, CARD_HEIGHT - 10, rx=3, fill="none", stroke=_THREAD)
-    for row in range(3):
-        y0 = 14 + 18 * row
-        mat.path(f"M9 {y0}q7 -9 14 0q7 -9 14 0M9 {y0 + 6}q7 -9 14 0q7 -9 14 0", fill="none", stroke=_THREAD)
+    inner = CARD_WIDTH - 8
+    mat.picture("back", art.CARD_BACK, art.FIXED, 4, (CARD_HEIGHT - inner / CARD_WIDTH * CARD_HEIGHT) / 2, inner)
+    mat.rect(4, 4, CARD_WIDTH - 8, CARD_HEIGHT - 8, rx=2, fill="none", stroke=art.FIXED[art.THREAD])
     mat.close()
 
 
@@ -189,15 +144,17 @@ def _badge(mat: Mat, words: str, x: float, y: float) -> None:
     mat.text(x, y + 4.5, words, 13, anchor="middle", fill="#ffffff", font_weight="bold", font_family=SERIF)
 
 
-def marker(mat: Mat, x: float, y: float, radius: float = 11) -> None:
+def marker(mat: Mat, x: float, y: float, radius: float = 15) -> None:
     """A marker, its middle at (x, y)."""
-    mat.circle(x, y, radius, fill=GOLD, stroke=INK, stroke_width=1.2)
-    mat.circle(x, y, radius / 2, fill="#fff6d8", stroke=INK, stroke_width=1)  # the sign of no card
+    mat.picture("mark", art.MARKER, art.FIXED, x - radius, y - radius, 2 * radius)
 
 
-def place(mat: Mat, x: float, y: float, radius: float = 11) -> None:
-    """A place where a marker can lie and does not."""
-    mat.circle(x, y, radius, fill="none", stroke=LINE, stroke_width=1.2, stroke_dasharray="3 3")
+def framed(mat: Mat, x: float, y: float, width: float, height: float, letter: str, side: int) -> None:
+    """The card of a geisha; the edge above (-1) or below (1) is golden if a side has her, 0 if nobody has."""
+    mat.rect(x, y, width, height, rx=9, fill=art.TONES[letter].light, stroke=INK, stroke_width=1.5)
+    if side:
+        edge = y + height if side > 0 else y
+        mat.line(x + 8, edge, x + width - 8, edge, stroke=GOLD, stroke_width=5, stroke_linecap="round")
 
 
 WIDTH: Final = 1080
@@ -212,9 +169,10 @@ _LONGEST: Final = 17
 
 
 class ActionTile(NamedTuple):
-    """An action of a player: its sign and name, whether it has been taken, and the cards it keeps face down."""
+    """An action of a player: its code and picture, its name, whether it has been taken, its cards face down."""
 
-    sign: str
+    code: str
+    picture: str
     name: str
     used: bool
     down: tuple[str, ...] = ()
@@ -286,10 +244,12 @@ def _tile(mat: Mat, action: ActionTile, x: float, y: float) -> None:
         stroke=LINE if action.used else INK,
     )
     ink = FAINT if action.used else INK
-    mat.text(x + 10, y + 32, action.sign, 26, fill=ink, font_family=SERIF, font_weight="bold")
+    mat.text(x + 10, y + 32, action.code, 26, fill=ink, font_family=SERIF, font_weight="bold")
+    if not action.down:
+        sign(mat, action.picture, x + _TILE - 30, y + 25, 30, ink)
     mat.text(x + 10, y + height - 10, action.name, 13, fill=ink)
     if action.used and not action.down:
-        mat.path(f"M{x + _TILE - 34:g} {y + 22:g}l6 7l11 -14", fill="none", stroke=FAINT, stroke_width=3)
+        mat.line(x + _TILE - 48, y + 33, x + _TILE - 12, y + 17, stroke=FAINT, stroke_width=2.5)
     scale = 0.66
     step = CARD_WIDTH * scale + 2
     left = x + _TILE - 12 - step * len(action.down)
