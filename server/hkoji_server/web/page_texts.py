@@ -50,6 +50,41 @@ TEXTS: Final[dict[str, Text]] = {
     ),
     "front.title": tell("Two people, a few cards, and all the time you like"),
     # --- invitation
+    "invite.bring_key": tell("Bring your key"),
+    "invite.checked": tell(
+        "Checked by this page, which comes from this service; the command hkoji join checks without trusting it."
+    ),
+    "invite.clock": tell("Clock"),
+    "invite.copy": tell("Copy my key as text"),
+    "invite.copy_link": tell("Copy the whole link"),
+    "invite.elsewhere": tell(
+        "Copy the link, and open it in your own browser: one inside of another program may forget your key."
+    ),
+    "invite.have_key": tell("You have played here before?"),
+    "invite.key": tell("Your key"),
+    "invite.key_text": tell(
+        "This browser has made a key for you. It signs your moves, and is your only way back into your games. Keep a "
+        "copy: as a file, or in your password manager. Nobody else gets it, not even this service."
+    ),
+    "invite.make_key": tell("Make my key"),
+    "invite.name_form": tell("Small letters, digits, - and _; everybody can see it."),
+    "invite.next": tell(
+        "After you have joined, the cards are dealt when your friend's program answers. To come back, open the same "
+        "link in this browser."
+    ),
+    "invite.operator_code": tell("Code from the operator of this service"),
+    "invite.options": tell("Options"),
+    "invite.passwords": tell("Keep it in my password manager"),
+    "invite.private": tell(
+        "A private window forgets your key when you close it. On a shared machine let nobody else read the file: "
+        "chmod 600."
+    ),
+    "invite.rated": tell("Rating"),
+    "invite.right": tell("Open this invitation at the address of the service"),
+    "invite.save": tell("Save my key"),
+    "invite.share": tell("Share my key with another app"),
+    "invite.until": tell("Open until"),
+    "invite.your_name": tell("Your name in games"),
     "invite.ADDRESS": tell("ADDRESS"),
     "invite.NAME": tell("NAME"),
     "invite.code": tell(
@@ -358,6 +393,52 @@ WORDS: Final[dict[str, Text]] = {
     ),
     "view-shrinks": tell(
         "The service has shown you other cards in round {round} before. Nothing was accepted.", round="{round}"
+    ),
+    # --- invitation
+    "copied": tell("Copied."),
+    "game-geishas-road": tell("Geisha’s Road"),
+    "game-hanamikoji": tell("Hanamikoji"),
+    "invite-add": tell("Each turn adds {time} to the reserve, up to {most}.", time="{time}", most="{most}"),
+    "invite-always": tell("at any time"),
+    "invite-bank": tell("A reserve of {time} for the whole game.", time="{time}"),
+    "invite-closed": tell("This service takes no new players. If you have a key, bring it."),
+    "invite-code-needed": tell("This service asks new players for a code from its operator."),
+    "invite-first-guest": tell("You begin."),
+    "invite-first-host": tell("{name} begins.", name="{name}"),
+    "invite-first-random": tell("Chance decides who begins."),
+    "invite-is-rated": tell("The game is rated."),
+    "invite-join-as": tell("Join as {name}", name="{name}"),
+    "invite-joining": tell("Joining…"),
+    "invite-looking": tell("Checking the invitation…"),
+    "invite-markers-choose": tell("The players choose the first markers."),
+    "invite-markers-random": tell("Chance draws the first markers."),
+    "invite-move": tell("{time} for each turn.", time="{time}"),
+    "invite-no-clipboard": tell("This browser does not let the page copy. Save the file."),
+    "invite-no-clock": tell("No clock: nobody can lose on time."),
+    "invite-no-code": tell(
+        "The address has no code: the part after the # is missing. Copy the whole link as your friend has sent it."
+    ),
+    "invite-not-rated": tell("The game is not rated."),
+    "invite-old-browser": tell(
+        "This browser cannot sign with Ed25519 keys, so you can only watch. Take a newer one, or play in a terminal: "
+        "{command}",
+        command="{command}",
+    ),
+    "invite-plain-http": tell(
+        "This address is not safe for playing: on the way somebody could change the page and take your key. It needs "
+        "https. You can play in a terminal: {command}",
+        command="{command}",
+    ),
+    "invite-rest": tell("Days {days} of the week do not count, by the time {zone}.", days="{days}", zone="{zone}"),
+    "invite-rounds": plural("At most {n} round.", "At most {n} rounds.", 1),
+    "invite-saved": tell("When your copy is safe, join."),
+    "invite-series": tell("Game {number} of a best of {games}.", number="{number}", games="{games}"),
+    "invite-tie-charm": tell("Then the greater charm wins."),
+    "invite-tie-geisha": tell("Then the player with more geisha wins."),
+    "invite-who": tell("{name} invites you to {game}", name="{name}", game="{game}"),
+    "invite-without-file": tell(
+        "You have no copy of your key. Without one you lose your games if this browser forgets it. To join all the "
+        "same, press again."
     ),
 }
 """What scripts say, by key."""

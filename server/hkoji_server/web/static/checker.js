@@ -1,7 +1,8 @@
 // Checks logs in a worker, so that a page stays quick.
 import { workerAddress } from './trusted.js';
 
-/** @param {string} base where the files of this version are @returns {(data: Uint8Array, pins?: object) => Promise<any>} */
+/** @param {string} base where the files of this version are
+ *  @returns {(data: Uint8Array, pins?: object) => Promise<any>} */
 export function inWorker(base) {
   const worker = new Worker(workerAddress(base), { type: 'module' });
   /** @type {Map<number, {done: Function, fail: Function}>} */ const waiting = new Map();

@@ -37,7 +37,8 @@ export class Reading {
 
   /** The seat of this player: 0, 1, or null. */
   get seat() {
-    const { me } = this.session, found = me ? this.seats.findIndex(each => each.name === me.name) : -1;
+    const { me, mine } = this.session, own = key => mine.includes(key);
+    const found = this.seats.findIndex(each => each.name === me?.name && (own(each.first) || own(each.key)));
     return found < 0 ? null : found;
   }
 

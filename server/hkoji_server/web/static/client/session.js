@@ -50,6 +50,7 @@ export class Session {
     /** by how many seconds the service's clock is ahead of this device's */ this.ahead = 0;
     /** @type {any} */ this.service = null;
     /** @type {any} */ this.me = null;
+    /** @type {string[]} */ this.mine = [];
     /** @type {import('./store.js').Store} */ this.store = /** @type {any} */ (null);
   }
 
@@ -108,7 +109,8 @@ export class Session {
   compareClocks(time) {
     if (!time) return;
     this.ahead = Date.parse(time) / 1000 - Date.now() / 1000;
-    if (Math.abs(this.ahead) > CLOCK_SECONDS) this.remark('clock-of-device', { n: Math.round(Math.abs(this.ahead) / 60) });
+    const off = Math.abs(this.ahead);
+    if (off > CLOCK_SECONDS) this.remark('clock-of-device', { n: Math.round(off / 60) });
   }
 
   /** Warns if a time that the service has signed just now is far off the time that its answers state. */
@@ -132,10 +134,12 @@ export class Session {
     return service;
   }
 
-  /** Reads who plays here: `me` has the name and the key, or is null. */
+  /** Reads who plays here: `me` has the name and the key, or is null. `mine` are all keys of that player. */
   async load() {
     const me = await this.store.get('meta', 'me'), key = me && await this.store.get('keys', me.key);
     this.me = me && key ? { name: me.name, ...key } : null;
+    const pin = me && await this.store.get('pins', me.name);
+    this.mine = [...(await this.store.list('keys')).map(each => each.text), ...pin?.keys ?? []];
     return this.me;
   }
 

@@ -1,0 +1,219 @@
+"""A friend opens a link in a browser, makes a key and joins; and all that can be wrong with a link is said."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from hkoji.game import entry_kinds
+from hkoji.log.link_key import link_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from tests.support.service import HKOJI, Player, Service, serving
+from tests.support.visits import Faults
+from tests.web.test_join import invite
+
+
+@pytest.fixture(autouse=True)
+def asked_about_names(faults: Faults) -> None:
+    """The console of a browser names each 404, also that by which the page learns that a name is free."""
+    faults.expect(r"404 .*/v1/players/")
+    faults.expect("Transition was aborted|pages/game.js")
+
+
+@pytest.fixture
+def host(service: Service) -> Player:
+    return Player(service, f"host-{secrets.token_hex(3)}").register()
+
+
+class Heard:
+    """The requests of a page."""
+
+    def __init__(self, page: Page) -> None:
+        self.all: list[Request] = []
+        page.context.on("request", self._hear)
+
+    def _hear(self, request: Request) -> None:
+        self.all.append(request)
+
+    @property
+    def posts(self) -> list[str]:
+        return [each.url for each in self.all if each.method != "GET"]
+
+    def says(self, code: str) -> bool:
+        """Whether any request has the code of a link, in its address, headers or body."""
+        return any(code in f"{each.url}{each.headers}{each.post_data}" for each in self.all)
+
+
+def said(page: Page, text: str) -> None:
+    expect(page.locator("#invite-says")).to_contain_text(text)
+
+
+def make_key(page: Page, name: str) -> None:
+    page.fill("#invite-name input[name=name]", name)
+    page.click("#invite-name button")
+    page.locator("#invite-key").wait_for()
+
+
+def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, tmp_path: Path) -> None:
+    link, name = invite(host, GeishasRoad(first="random")), f"bob-{secrets.token_hex(3)}"
+    heard = Heard(phone)
+    phone.goto(link)
+    expect(phone.locator("#invite-who")).to_have_text(f"{host.name} invites you to Geisha’s Road")
+    expect(phone.locator("#invite-clock")).to_have_text(
+        "3 days for each turn. A reserve of 14 days for the whole game."
+    )
+    expect(phone.locator("#invite-options")).to_contain_text("Chance decides who begins.")
+    assert heard.posts == []  # nothing is used up by looking
+    make_key(phone, name)
+    assert heard.posts == []
+    with phone.expect_download() as download:
+        phone.click("#invite-save")
+    assert download.value.suggested_filename == f"{name}.key"
+    download.value.save_as(tmp_path / "key")
+    assert phone.url == link  # the code stays in the address until there is a receipt
+    phone.click("#invite-go")
+    game = link.split("/i/")[1][:32]
+    phone.wait_for_url(f"**/g/{game}")
+    assert [line.entry.kind for line in host.lines(game)] == ["offer", "open", "join", "seed"]
+    key = PrivateKey.from_openssh((tmp_path / "key").read_bytes())
+    assert host.lines(game)[2].entry.body["key"] == key.public.text
+    assert service.ask("GET", f"/v1/players/{name}").json["key"] == key.public.text
+    assert not heard.says(link[-32:])
+    phone.goto(link)  # the way back is the same link
+    phone.wait_for_url(f"**/g/{game}")
+
+
+def test_without_a_copy_of_the_key_the_page_asks_twice(host: Player, phone: Page) -> None:
+    link = invite(host)
+    phone.goto(link)
+    make_key(phone, f"bob-{secrets.token_hex(3)}")
+    phone.click("#invite-go")
+    said(phone, "You have no copy of your key.")
+    assert len(host.lines(link.split("/i/")[1][:32])) == 2
+    phone.click("#invite-go")
+    phone.wait_for_url("**/g/*")
+
+
+def test_a_key_that_is_here_is_offered(host: Player, phone: Page) -> None:
+    phone.goto(invite(host))
+    name = f"bob-{secrets.token_hex(3)}"
+    make_key(phone, name)
+    phone.click("#invite-passwords button")
+    phone.click("#invite-go")
+    phone.wait_for_url("**/g/*")
+    second = invite(host)
+    phone.goto(second)
+    expect(phone.locator("#invite-go")).to_have_text(f"Join as {name}")
+    assert not phone.locator("#invite-name").is_visible()
+    phone.click("#invite-go")
+    said(phone, "You have no copy")  # the copy is not proved yet
+    phone.click("#invite-go")
+    phone.wait_for_url("**/g/*")
+    assert host.lines(second.split("/i/")[1][:32])[2].entry.by == name
+
+
+def test_a_name_that_is_taken_is_asked_for_again(host: Player, phone: Page) -> None:
+    phone.goto(invite(host))
+    heard = Heard(phone)
+    phone.fill("#invite-name input[name=name]", host.name)
+    phone.click("#invite-name button")
+    said(phone, "This name is taken.")
+    assert heard.posts == []
+    make_key(phone, f"bob-{secrets.token_hex(3)}")
+
+
+def cancelled(host: Player) -> str:
+    link = invite(host)
+    game = link.split("/i/")[1][:32]
+    assert host.send(host.entry(game, host.head(game), entry_kinds.Cancel())).status == 201
+    return link
+
+
+def used(host: Player) -> str:
+    link = invite(host)
+    game, code = link.split("/i/")[1].split("#")
+    Player(host.service, f"other-{secrets.token_hex(3)}").register().join(game, link_key(code))
+    return link
+
+
+def mistyped(host: Player) -> str:
+    return invite(host)[:-32] + "0" * 32
+
+
+def without_code(host: Player) -> str:
+    return invite(host).partition("#")[0]
+
+
+BAD: dict[str, tuple[Callable[[Player], str], str]] = {
+    "used": (used, "This link has been used. Was it you?"),
+    "cancelled": (cancelled, "The host has taken this invitation back."),
+    "mistyped": (mistyped, "This link does not fit the game."),
+    "without code": (without_code, "The address has no code"),
+}
+
+
+@pytest.mark.parametrize(("make", "text"), BAD.values(), ids=BAD.keys())
+def test_a_link_that_cannot_be_used(host: Player, phone: Page, make: Callable[[Player], str], text: str) -> None:
+    link = make(host)
+    before = host.lines(link.split("/i/")[1][:32])
+    heard = Heard(phone)
+    phone.goto(link)
+    said(phone, text)
+    assert not phone.locator("#invite-name").is_visible()
+    assert not phone.locator("#invite-go").is_visible()
+    assert heard.posts == []
+    assert host.lines(link.split("/i/")[1][:32]) == before
+
+
+@pytest.mark.parametrize("registration", ["code", "closed"])
+def test_a_service_that_asks_new_players_for_a_code(
+    tmp_path: Path, visitor: Callable[..., Page], registration: str
+) -> None:
+    data, page = tmp_path / "data", visitor()
+    with serving(data, forked=True) as first:
+        host, port = Player(first, "alice").register(), first.port
+        link = invite(host)
+    with serving(data, forked=True, port=port, settings={"registration": registration}):
+        page.goto(link)
+        if registration == "closed":
+            said(page, "This service takes no new players.")
+            assert not page.locator("#invite-name").is_visible()
+            return
+        page.fill("#invite-name input[name=name]", "bob")
+        page.click("#invite-name button")
+        said(page, "This service asks new players for a code")
+        words = [str(HKOJI), "admin", "invite", "--data", str(data)]
+        code = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-1]
+        page.fill("#invite-name input[name=code]", code)
+        make_key(page, "bob")
+        page.click("#invite-passwords button")
+        page.click("#invite-go")
+        page.wait_for_url("**/g/*")
+
+
+def test_the_page_speaks_italian(host: Player, visitor: Callable[..., Page]) -> None:
+    page = visitor(locale="it-IT")
+    page.goto(invite(host))
+    expect(page.locator("#invite-who")).to_have_text(f"{host.name} ti invita a Hanamikoji")
+    expect(page.locator("#invite-clock")).to_have_text(
+        "3 giorni per ogni turno. Una riserva di 14 giorni per tutta la partita."
+    )
+
+
+def test_a_conflict_shows_why(host: Player, phone: Page) -> None:
+    """Somebody else uses the link while the friend looks at it."""
+    link = invite(host)
+    phone.goto(link)
+    make_key(phone, f"bob-{secrets.token_hex(3)}")
+    phone.click("#invite-passwords button")
+    game, code = link.split("/i/")[1].split("#")
+    Player(host.service, f"other-{secrets.token_hex(3)}").register().join(game, link_key(code))
+    phone.click("#invite-go")
+    said(phone, "This link has been used.")
+    assert phone.url == link
