@@ -206,8 +206,7 @@ class ClientGame:
         course, seat = known.position.course, known.seat
         if seat is None or course.seed_seat != seat:
             return known.position
-        entropy = self.vault.entropy(seat, course.setup.entropy_commits[seat])
-        if entropy is None:
+        if not self.seats.reveal(course, seat):
             self._say(
                 tell(
                     "game {short} waits for your entropy, but it is not in {folder}",
@@ -216,7 +215,6 @@ class ClientGame:
                 )
             )
             return known.position
-        self._sender.post(course, entry_kinds.Seed(entropy))
         return self._fresh().position
 
     # --- own entries ----------------------------------------------------------------------------------------------

@@ -16,12 +16,13 @@ from hkoji.client.kept.game import Vault
 from hkoji.client.sending import EntrySender
 from hkoji.errors import ConflictError, GameOverError, IllegalError, TrustError, UsageError
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import ENTROPY_BYTES, SERVER_V1, entropy_commit
+from hkoji.game.commitments import ENTROPY_BYTES, SERVER_V1, entropy_commit, entropy_of_key
 from hkoji.game.course import Course, Stage
 from hkoji.game.position import Position
 from hkoji.log.canonical import is_hex
 from hkoji.log.line import SERVER_NAME, Line
 from hkoji.log.link_key import CODE_BYTES, CODE_DIGITS, link_key
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.messages.text import shorten, tell
 from hkoji.rules.events import Seat
 from hkoji.service_url import parse_url
@@ -206,15 +207,41 @@ class SeatTaker:
             body = entry_kinds.join_by_link(link_key(code), course, entropy_commit=commit, key=key, name=me.name)
         self._sender.post(course, body)
 
+    def reveal(self, course: Course, seat: Seat) -> bool:
+        """Sends the player's `seed`. Returns False, and sends nothing, if neither this folder nor a key here has it."""
+        commitment = course.setup.entropy_commits[seat]
+        entropy = self._vault.entropy(seat, commitment)
+        if entropy is None:
+            entry = self._record.require().lines[1 + seat].entry
+            key = parse_public_key(str(entry.body["key"]))
+            entropy = self._of_key(key) if self._sender.player().signs_for(key) else None
+            if entropy is None or entropy_commit(self._vault.game, seat, entropy) != commitment:
+                return False
+        self._sender.post(course, entry_kinds.Seed(entropy))
+        return True
+
     def _commit_entropy(self, seat: Seat, course: Course) -> str:
-        """Returns the commitment of the next entry: that of one which the service has refused there, or a fresh one."""
-        for entry in self._sender.refused(course):
-            commitment = entry.body.get("entropy_commit")
-            if isinstance(commitment, str) and self._vault.entropy(seat, commitment) is not None:
-                return commitment
-        entropy = self._entropy(ENTROPY_BYTES).hex()
+        """Returns the commitment to the entropy of the player's key, or of an agent's key to fresh random bytes.
+
+        If the service has refused an entry with random bytes, the next one has the same.
+        """
+        entropy = self._of_key(self._sender.my_key())
+        if entropy is None:
+            for entry in self._sender.refused(course):
+                commitment = entry.body.get("entropy_commit")
+                if isinstance(commitment, str) and self._vault.entropy(seat, commitment) is not None:
+                    return commitment
+            entropy = self._entropy(ENTROPY_BYTES).hex()
         self._vault.begin(self._service.url, entropy)
         return entropy_commit(self._vault.game, seat, entropy)
+
+    def _of_key(self, key: PublicKey) -> str | None:
+        """Returns the entropy of an own key that is in a file; None for an agent's, which may sign differently."""
+        from hkoji.log.private_key import PrivateKey  # most commands sign nothing
+
+        signer = self._sender.player().signer_of(key)
+        offer = self._record.require().lines[0].entry.head
+        return entropy_of_key(signer, self._vault.game, offer) if isinstance(signer, PrivateKey) else None
 
 
 def refuse_chosen_cards(course: Course) -> None:

@@ -21,14 +21,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
-from hkoji.log.canonical import MAX_INTEGER, JsonValue, exactly, read_hex
+from hkoji.log.canonical import MAX_INTEGER, JsonValue, encode, exactly, message, read_hex
+from hkoji.log.sshsig import ENTROPY, parse
 from hkoji.messages.text import tell
 from hkoji.rules.cards import Pack
 from hkoji.rules.events import Chance, Deal
 from hkoji.rules.protocol import Ruleset
+
+if TYPE_CHECKING:
+    from hkoji.log.private_key import PrivateKey
 
 ENTROPY_BYTES: Final = 32
 SALT_BYTES: Final = 32
@@ -48,6 +52,16 @@ def duplicate_seed_commit(deal: str, seed: str) -> str:
 def entropy_commit(game: str, seat: int, entropy: str) -> str:
     """Returns a player's commitment to `entropy` (64 hex digits)."""
     return _commit("hkoji.entropy.v1", game, seat, entropy)
+
+
+def entropy_of_key(key: PrivateKey, game: str, offer: str) -> str:
+    """Returns the entropy (64 hex digits) of a player's key for a game whose offer, entry 0, has the head `offer`.
+
+    Every device with the key has it, so it is not lost with a folder of a game. It is the hash of a signature that no
+    program sends. Ed25519 gives the same signature each time, but a signer outside of this program need not.
+    """
+    statement: dict[str, JsonValue] = {"game": game, "head": offer, "v": 1}
+    return sha256(parse(key.sign(ENTROPY, message(encode(statement)))).signature).hexdigest()
 
 
 def hidden_commit(game: str, seq: int, part: int, cards: str, salt: str) -> str:

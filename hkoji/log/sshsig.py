@@ -220,6 +220,7 @@ JOIN: Final = "hkoji.join.v1"
 NOTICE: Final = "hkoji.notice.v1"
 PUSH: Final = "hkoji.push.v1"
 TALK: Final = "hkoji.talk.v1"
+ENTROPY: Final = "hkoji.entropy.v1"
 
 _MAGIC: Final = b"SSHSIG"
 _VERSION: Final = b"\x00\x00\x00\x01"

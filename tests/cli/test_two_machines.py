@@ -86,7 +86,7 @@ def test_both_homes_move_at_once(service: Service, alice: HomeShell, bob: HomeSh
 
 
 def test_both_homes_join_at_once(service: Service, alice: HomeShell, bob: HomeShell) -> None:
-    """The home that joined has the entropy; the other one says so, and plays on afterwards."""
+    """Both homes have the entropy of the key, and play on afterwards."""
     game = str(alice.json("new")["game"])
     other = second_home(service, bob)
     ended = together((bob, ("join", game)), (other, ("join", game)))
@@ -100,15 +100,22 @@ def test_both_homes_join_at_once(service: Service, alice: HomeShell, bob: HomeSh
     nobody_is_convicted(game, alice, other, bob)
 
 
-def test_a_game_begins_in_the_home_that_opened_it(service: Service, alice: HomeShell, bob: HomeShell) -> None:
+def test_a_game_begins_in_either_home_of_a_key(service: Service, alice: HomeShell, bob: HomeShell) -> None:
     other = second_home(service, alice)
     game = str(alice.json("new")["game"])
     bob.run("join", game)
-    assert "waits for your entropy" in other.run("show", game).stderr
-    assert kinds(bob, game)[-1] == "seed"
-    assert "guest" not in alice.run("show", game).stderr
+    assert "waits for your entropy" not in other.run("show", game).stderr
+    assert kinds(bob, game)[-2:] == ["seed", "seed"]
     same_game(game, alice, other)
     nobody_is_convicted(game, alice, other, bob)
+
+
+def test_a_game_goes_on_without_its_folder(service: Service, alice: HomeShell, bob: HomeShell) -> None:
+    game = str(alice.json("new")["game"])
+    shutil.rmtree(alice.home / "games" / game)
+    bob.run("join", game)
+    assert alice.json("show", game)["hand"]
+    assert kinds(bob, game)[-2:] == ["seed", "seed"]
 
 
 def test_both_homes_change_the_key_at_once(service: Service, alice: HomeShell, bob: HomeShell) -> None:

@@ -20,6 +20,7 @@ from hkoji.client import identity as identities
 from hkoji.client.identity import AgentSigner, Identity, create, load, make_key
 from hkoji.client.kept.home import Home
 from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
+from hkoji.game.commitments import entropy_of_key
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from tests.support.agent import add_key, running_agent, socket_path
@@ -154,7 +155,13 @@ def test_a_whole_game_with_a_key_in_the_agent(
     alice.client.register(URL)
     game = begin(alice, bob)
     play_on((alice, bob), game, 6)
-    assert len(service.games[game].lines) == 11
+    lines = service.games[game].lines
+    assert len(lines) == 11
+    # Another agent may sign differently, so the entropy is drawn at random and kept.
+    of_key = entropy_of_key(PrivateKey.from_openssh(private), game, lines[0].entry.head)
+    assert of_key not in [entry.body.get("entropy") for entry in (line.entry for line in lines)]
+    of_key = entropy_of_key(PrivateKey.from_openssh(Home(bob.path).key_file.read_bytes()), game, lines[0].entry.head)
+    assert of_key in [entry.body.get("entropy") for entry in (line.entry for line in lines)]
     assert service.players["alice"] == PrivateKey.from_openssh(private).public.text
 
 

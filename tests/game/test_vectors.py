@@ -15,12 +15,14 @@ from hkoji.game.commitments import (
     ServerDealer,
     duplicate_seed_commit,
     entropy_commit,
+    entropy_of_key,
     hidden_commit,
     seed_commit,
 )
 from hkoji.game.course import OVER
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -47,6 +49,12 @@ def test_commitments(vector: dict[str, Any]) -> None:  # Any: JSON
         "hidden": lambda: hidden_commit(game, vector["seq"], vector["part"], vector["cards"], vector["salt"]),
     }[vector["kind"]]()
     assert made == vector["commit"]
+
+
+@pytest.mark.parametrize("vector", KNOWN["key_entropy"], ids=lambda v: v["entropy"][:8])
+def test_entropy_of_a_key(vector: dict[str, Any]) -> None:  # Any: JSON
+    key = PrivateKey.from_seed(bytes.fromhex(vector["seed"]))
+    assert entropy_of_key(key, vector["game"], vector["head"]) == vector["entropy"]
 
 
 @pytest.mark.parametrize(

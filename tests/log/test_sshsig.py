@@ -47,6 +47,7 @@ NAMESPACES = [
     sshsig.NOTICE,
     sshsig.PUSH,
     sshsig.TALK,
+    sshsig.ENTROPY,
 ]
 
 

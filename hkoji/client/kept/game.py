@@ -147,13 +147,14 @@ class Vault:
         return text_in(self._secrets, self._read_secrets(), "server")
 
     def begin(self, server: str, *entropy: str) -> None:
-        """Keeps which server has the game, and the player's fresh entropy if there is any.
+        """Keeps which server has the game, and the player's entropy if there is any.
 
         Older entropy stays: an entry that was refused may still appear in the log.
         """
-        kept = self._read_secrets()
+        kept = self._read_secrets().get("entropy", [])
         if entropy or self.server is None:
-            self._update(server=self.server or server, entropy=[*kept.get("entropy", []), *entropy])
+            new = (each for each in entropy if each not in kept)
+            self._update(server=self.server or server, entropy=[*kept, *new])
 
     def move(self, server: str) -> None:
         """Keeps that the service of the game is at another address now."""

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from typing import Final
 
-from scripts.build.vectors.formulas import DEAL, GAME, Vector, secret
+from scripts.build.vectors.formulas import DEAL, GAME, Vector, canonical, secret, sign
 
 HANAMIKOJI: Final = tuple(
     f"{kind}{copy}"
@@ -25,6 +25,14 @@ def commitment(kind: str, opening: Vector, *parts: object) -> Vector:
     """A commitment with its opening and the hashed message."""
     message = lines(*parts)
     return {"kind": kind, **opening, "message": message, "commit": hashlib.sha256(message.encode()).hexdigest()}
+
+
+def key_entropy(name: str, game: str, offer: str) -> Vector:
+    """The entropy of the named key for a game, by way of the signature that stays secret."""
+    message = canonical({"game": game, "head": offer, "v": 1}) + "\n"
+    signature = sign(name, "hkoji.entropy.v1", message)[-64:]
+    found = {"seed": secret(name).hex(), "game": game, "head": offer, "message": message}
+    return found | {"signature": signature.hex(), "entropy": hashlib.sha256(signature).hexdigest()}
 
 
 def mac(key: bytes, *parts: object) -> bytes:
@@ -92,4 +100,14 @@ def commitments() -> Vector:
     found.append(commitment("duplicate-seed", opening, "hkoji.duplicate.seed.v1", DEAL, seed))
     rounds = [(ruleset, number) for ruleset in ("hanamikoji", "geishas-road") for number in (1, 2, 10)]
     deals = [deal(*each) for each in rounds]
-    return {"commitments": found, "deals": deals, "duplicate_deals": [duplicate_deal(*each) for each in rounds]}
+    keys = [
+        key_entropy(name, game, hashlib.sha256(f"{name} {game}".encode()).hexdigest())
+        for name in ("alice", "bob")
+        for game in (GAME, DEAL)
+    ]
+    return {
+        "commitments": found,
+        "key_entropy": keys,
+        "deals": deals,
+        "duplicate_deals": [duplicate_deal(*each) for each in rounds],
+    }
