@@ -167,12 +167,26 @@ TEXTS: Final[dict[str, Text]] = {
     # --- check
     "check.FILE": tell("FILE"),
     "check.file": tell("A log file"),
+    "check.head": tell("The last entry that holds has the head"),
+    "check.not": tell("Steps 8 and 9, the rules and the result, are not checked here, but by the command below."),
+    "check.pins": tell("Keys that I expect"),
+    "check.pins.what": tell("In each line a name and a key, as the player has given it to you by another way:"),
     "check.rules": tell(
         "The command checks the rules of the game too: that each move was legal, and each card the one that was dealt."
     ),
     "check.script": tell("This needs JavaScript. In a terminal, the command below checks more."),
     "check.shell": tell("In a terminal"),
+    "check.step.1": tell("Every line has the form of the log format."),
+    "check.step.2": tell("Each entry follows the one before it."),
+    "check.step.3": tell("The keys are the expected ones, and none is weak."),
+    "check.step.4": tell("Each entry is signed by its author."),
+    "check.step.5": tell("Receipts, times and clocks fit together."),
+    "check.step.6": tell("What was hidden and is open now is what was committed to."),
+    "check.step.7": tell("Chance decided as seed and entropy say."),
     "check.title": tell("Check a log"),
+    "check.trust": tell(
+        "Checked by this page, which comes from this service. The command checks without trusting the service."
+    ),
     "check.what": tell(
         "Choose the log of a game. This page checks signatures, chain, clock and deal in this browser, and sends the "
         "file nowhere."
@@ -188,6 +202,34 @@ TEXTS: Final[dict[str, Text]] = {
 
 WORDS: Final[dict[str, Text]] = {
     # --- check
+    "check-and": tell("{first} and {second}", first="{first}", second="{second}"),
+    "check-archive": tell(
+        "This file has several logs. The page checks one: take the first lines, up to the next entry 0."
+    ),
+    "check-busy": tell("Checking …"),
+    "check-evidence": tell("This is a file of evidence. The command below judges it."),
+    "check-fails": tell("{holds} of {n} entries hold.", holds="{holds}", n="{n}"),
+    "check-found": tell("step {step}, entry {entry}: {why}", step="{step}", entry="{entry}", why="{why}"),
+    "check-found-by": tell(
+        "step {step}, entry {entry}: {why}. This convicts {who}.",
+        step="{step}",
+        entry="{entry}",
+        why="{why}",
+        who="{who}",
+    ),
+    "check-holds": plural("{n} entry holds.", "All {n} entries hold.", 2),
+    "check-key": tell("{name}: {fingerprint}, as the log says", name="{name}", fingerprint="{fingerprint}"),
+    "check-key-expected": tell("{name}: {fingerprint}, as expected", name="{name}", fingerprint="{fingerprint}"),
+    "check-no-ed25519": tell(
+        "This browser cannot check signatures here. It needs https, and Chrome 137, Firefox 129 or Safari 17."
+    ),
+    "check-no-game": tell("This service has no such game."),
+    "check-no-log": tell("This is not the log of a game."),
+    "check-no-pin": tell("Line {line} of the expected keys is not a name with a key.", line="{line}"),
+    "check-step-fails": tell("does not hold"),
+    "check-step-holds": tell("holds"),
+    "check-step-none": tell("not reached"),
+    "check-too-large": tell("This file is larger than 16 MB: no game has such a log."),
     "check-by-holder": tell("the service, for {name}", name="{name}"),
     "check-by-unpinned": tell("{name} with the unpinned key {fingerprint}", name="{name}", fingerprint="{fingerprint}"),
     "check-by-unpinned-holder": tell(
