@@ -34,7 +34,7 @@ TABLE: Final = Path(__file__).with_name("roles.txt")
 HOLDS: Final = ("public", "hand", "problem", "token", "nothing", "talk")
 UNDOCUMENTED: Final = {
     *("/", "/check", "/g/{game}", "/i/{game}", "/me", "/p/{name}", "/rules/{ruleset}"),
-    *("/static/{hash}/{name:path}", "/openapi.json"),
+    *("/static/{hash}/{name:path}", "/sw.js", "/openapi.json"),
 }
 """The application's answers besides its API: pages, which everybody gets alike, and the API's documentation."""
 

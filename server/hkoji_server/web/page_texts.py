@@ -482,6 +482,19 @@ WORDS: Final[dict[str, Text]] = {
         "You have no copy of your key. Without one you lose your games if this browser forgets it. To join all the "
         "same, press again."
     ),
+    # --- notices in this browser
+    "push-again": tell("Try again"),
+    "push-denied": tell("This browser shows no notices of this page. You can change that in its settings."),
+    "push-impossible": tell(
+        "This browser cannot tell you of your games while no page is open. On an iPhone, put this page on the home "
+        "screen, and open it there."
+    ),
+    "push-no-code": tell("The first notice has not arrived within a minute. Try again later."),
+    "push-none": tell("This browser can tell you when it is your turn, also while no page is open."),
+    "push-off": tell("Notices do not arrive in this browser any more."),
+    "push-on": tell("This browser tells you when it is your turn, also while no page is open."),
+    "push-start": tell("Tell me here"),
+    "push-stop": tell("Tell me no more"),
 }
 """What scripts say, by key."""
 

@@ -29,6 +29,8 @@ from hkoji_server.store.game_values import OpenFilter, Query
 from hkoji_server.web.game_page import Clock, look
 from hkoji_server.web.listed_games import listed
 from hkoji_server.web.rendering import Reader, edition, html, reader_of, rendered, unchanged
+from hkoji_server.web.service_worker import PATH as SERVICE_WORKER_PATH
+from hkoji_server.web.service_worker import send_service_worker
 from hkoji_server.web.static_files import PATH as STATIC_PATH
 from hkoji_server.web.static_files import send_static
 
@@ -64,6 +66,7 @@ class Pages:
             Route("/check", self.check),
             Route("/me", self.me),
             Route(STATIC_PATH, send_static),
+            Route(SERVICE_WORKER_PATH, send_service_worker),
         ]
 
     async def front(self, request: Request) -> Response:

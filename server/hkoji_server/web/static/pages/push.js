@@ -1,0 +1,84 @@
+// Has this browser told while no page is open: docs/spec/http.md, "Pushes". Only a press of a button asks for the
+// permission. In the store `meta` keeps the channel of this browser and its subscription, as `push`.
+import { Refused } from '../client/trust.js';
+import { serviceWorkerAddress } from '../trusted.js';
+import { explain, speaker } from '../words.js';
+
+const SETTINGS = { digest: [], format: 'json', quiet: null, zone: '+00:00' };
+const CODE_SECONDS = 60;
+
+/** @param {any} [value] */
+const ask = (session, method, path = '', value) =>
+  session.json(method, `/v1/me/channels${path}`, value, { login: true });
+const subscription = async () => (await navigator.serviceWorker.getRegistration('/'))?.pushManager.getSubscription();
+
+// `sw.js` passes the code of a channel on, perhaps before its id is known here.
+/** @type {Map<string, string>} */ const codes = new Map();
+let look = () => {};
+navigator.serviceWorker?.addEventListener('message', ({ data }) => { codes.set(data.channel, data.code); look(); });
+
+/** @returns {Promise<string>} */
+const codeOf = id => new Promise((done, fail) => {
+  look = () => { if (codes.has(id)) done(/** @type {string} */ (codes.get(id))); };
+  look();
+  setTimeout(() => fail(new Refused('push-no-code')), CODE_SECONDS * 1000);
+});
+
+/** Asks the browser for a subscription, and makes a channel of it in place of the one before. */
+export async function subscribe(session, lang) {
+  if (await Notification.requestPermission() !== 'granted') return;
+  const { pushManager } = await navigator.serviceWorker.register(serviceWorkerAddress()), key = session.service.push;
+  await navigator.serviceWorker.ready;
+  await unsubscribe(session);
+  const made = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+  const { endpoint: target, keys } = made.toJSON();
+  const { id } = await ask(session, 'POST', '', { kind: 'push', target, keys, lang, settings: SETTINGS });
+  await session.store.keep([['meta', 'push', { id, target, key }]]);
+  await ask(session, 'POST', `/${id}/confirm`, { code: await codeOf(id) });
+}
+
+/** Ends the subscription, and removes its channel. */
+export async function unsubscribe(session) {
+  const kept = await session.store.get('meta', 'push');
+  await (await subscription())?.unsubscribe();
+  if (!kept) return;
+  await ask(session, 'DELETE', `/${kept.id}`).catch(error => { if (error.status !== 404) throw error; });
+  await session.store.keep([['meta', 'push', undefined]]);
+}
+
+/** At each visit: a subscription that browser or service have changed is replaced; one that has ended is removed. */
+export async function tend(session, lang) {
+  const kept = await session.store.get('meta', 'push');
+  if (!kept) return;
+  const granted = Notification.permission === 'granted', there = granted && await subscription();
+  if (there && there.endpoint === kept.target && session.service.push === kept.key) return;
+  await unsubscribe(session);
+  if (granted) await subscribe(session, lang);
+}
+
+/** The state in a text of WORDS, and the deed that a button offers, with its text. */
+async function standing(session) {
+  if (!session.service.push || !globalThis.PushManager) return { text: 'push-impossible' };
+  if (Notification.permission === 'denied') return { text: 'push-denied' };
+  const kept = await session.store.get('meta', 'push'), channels = kept ? (await ask(session, 'GET')).channels : [];
+  const mine = channels.find(each => each.id === kept.id);
+  if (mine?.off) return { text: 'push-off', label: 'push-again', act: subscribe };
+  if (mine?.confirmed) return { text: 'push-on', label: 'push-stop', act: unsubscribe };
+  if (kept) await unsubscribe(session); // a revocation has removed the channel, or its code has never come
+  return { text: 'push-none', label: 'push-start', act: subscribe };
+}
+
+/** Shows the state in a place, with a button. @param {HTMLElement} place @param {import('../words.js').Words} words */
+export async function show(session, place, words, lang) {
+  const say = speaker(words), { text, label, act } = await standing(session);
+  /** @param {any} name */
+  const add = (name, said) => place.appendChild(Object.assign(document.createElement(name), { textContent: said }));
+  place.replaceChildren();
+  add('p', say(text));
+  if (label) add('button', say(label)).onclick = async ({ target }) => {
+    target.disabled = true;
+    const failure = await act(session, lang).then(() => null, error => error);
+    await show(session, place, words, lang);
+    if (failure) add('p', explain(words, failure));
+  };
+}

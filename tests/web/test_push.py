@@ -1,0 +1,274 @@
+"""Notices in a browser, in Chromium: a stand-in for the browser's push service, and the service worker for real.
+
+A real subscription needs a push service on the internet. Here the page gets one whose address leads to this test, which
+opens the pushes and gives them to Chromium's service worker.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import CDPSession, Page
+
+from tests.support.push_service import Browser, proof_of
+from tests.support.receiver import Receiver, answers, receiver
+from tests.support.service import Answer, Service, serving
+from tests.support.visits import PHONE, Faults
+
+PUSHES = """
+localStorage.number ??= '0';
+const made = () => localStorage.made ? JSON.parse(localStorage.made) : null;
+const subscription = ({ key, endpoint }) => ({
+    endpoint, toJSON: () => ({ endpoint, expirationTime: null, keys: KEYS }),
+    unsubscribe: async () => { delete localStorage.made; return true; },
+});
+PushManager.prototype.getSubscription = async () => made() && subscription(made());
+PushManager.prototype.subscribe = async ({ userVisibleOnly, applicationServerKey }) => {
+    if (!userVisibleOnly || made()) throw new DOMException('there is one', 'InvalidStateError');
+    const endpoint = 'ENDPOINT' + ++localStorage.number;
+    localStorage.made = JSON.stringify({ key: applicationServerKey, endpoint });
+    return subscription(made());
+};
+"""
+SHOW = """
+async ([name, lang]) => {
+    const base = document.body.dataset.static;
+    const { Session } = await import(base + 'client/session.js'), push = await import(base + 'pages/push.js');
+    const session = new Session({ origin: location.origin, check: null });
+    await session.meet();
+    if (!session.me) {
+        await session.keepKey(crypto.getRandomValues(new Uint8Array(32)), name);
+        await session.register();
+    }
+    const place = Object.assign(document.createElement('section'), { id: 'place' });
+    document.getElementById('main').prepend(place);
+    const words = await (await fetch(`${base}words.${lang}.json`)).json();
+    Object.assign(globalThis, { session, push, tend: () => push.tend(session, lang) });
+    await push.show(session, place, words, lang);
+}
+"""
+CHANNELS = """
+async () => (await session.json('GET', '/v1/me/channels', undefined, { login: true })).channels
+"""
+NUMBERS = itertools.count(10)
+SHOWN = """
+async () => (await (await navigator.serviceWorker.ready).getNotifications())
+    .map(({ title, body, tag, lang, data }) => ({ title, body, tag, lang, data }))
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that may push to this machine."""
+    settings = {"webhook_private": "true", "limit_player": "off"}
+    with serving(tmp_path_factory.mktemp("service") / "data", forked=True, settings=settings) as started:
+        yield started
+
+
+class PushedPage:
+    """The page of a player who can be told, with the push service of the browser."""
+
+    def __init__(self, page: Page, service: Service, hook: Receiver, name: str) -> None:
+        self.page, self.hook, self.name = page, hook, name
+        self.browser = Browser(hook, "/push/")
+        self.url = service.url
+        self._seen = 0
+        hook.behave = answers(201)
+        keys, endpoint = json.dumps(self.browser.keys), self.browser.endpoint
+        page.add_init_script(PUSHES.replace("KEYS", keys).replace("ENDPOINT", endpoint))
+        page.context.grant_permissions(["notifications"], origin=service.url)
+        self._registration: dict[str, str] = {}
+        self._devtools: CDPSession = page.context.new_cdp_session(page)
+        self._devtools.on("ServiceWorker.workerRegistrationUpdated", self._note)
+        self._devtools.send("ServiceWorker.enable")
+
+    def _note(self, told: dict[str, Any]) -> None:  # Any: JSON
+        for each in told["registrations"]:
+            self._registration[each["scopeURL"]] = each["registrationId"]
+
+    def look(self, lang: str = "en") -> None:
+        """Opens a page without a script of its own, and shows how notices stand."""
+        self.page.goto(f"{self.url}/rules/hanamikoji")
+        self.page.evaluate(SHOW, [self.name, lang])
+
+    @property
+    def said(self) -> list[str]:
+        """The lines of the place, and the text of its button."""
+        return self.page.locator("#place > *").all_inner_texts()
+
+    def press(self) -> None:
+        self.page.locator("#place button").click()
+
+    def pass_on(self) -> Any:  # Any: JSON
+        """Gives the next push to the service worker, as the browser does. Returns its text."""
+        self.hook.wait_for(self._seen + 1, 20)
+        received = self.hook.posts[self._seen]
+        self._seen += 1
+        assert proof_of(received).key == self.page.evaluate("session.service.push")
+        text = self.browser.open(received.body)
+        self.deliver(text.decode())
+        return json.loads(text)
+
+    def deliver(self, text: str) -> None:
+        """Gives a text to the service worker as a push."""
+        end = time.monotonic() + 20
+        while f"{self.url}/" not in self._registration and time.monotonic() < end:
+            self.page.wait_for_timeout(50)
+        given = {"origin": self.url, "registrationId": self._registration[f"{self.url}/"], "data": text}
+        self._devtools.send("ServiceWorker.deliverPushMessage", given)
+
+    def wait_for(self, text: str) -> None:
+        self.page.get_by_text(text).wait_for()
+
+    def shown(self, count: int = 1) -> list[dict[str, Any]]:  # Any: JSON
+        """The notifications, as soon as there are so many."""
+        end = time.monotonic() + 20
+        found: list[dict[str, Any]] = []
+        while len(found) < count and time.monotonic() < end:
+            found = self.page.evaluate(SHOWN)
+            self.page.wait_for_timeout(50)
+        return found
+
+    @property
+    def channels(self) -> list[dict[str, Any]]:  # Any: JSON
+        found: list[dict[str, Any]] = self.page.evaluate(CHANNELS)
+        return found
+
+    @property
+    def subscribed(self) -> str | None:
+        found: str | None = self.page.evaluate("localStorage.made ?? null")
+        return found and str(json.loads(found)["endpoint"])
+
+    def begin(self) -> None:
+        """Has the player told in this browser."""
+        self.look()
+        self.press()
+        self.pass_on()
+        self.wait_for("Tell me no more")
+
+
+@pytest.fixture
+def hook() -> Iterator[Receiver]:
+    with receiver() as running:
+        yield running
+
+
+@pytest.fixture
+def told(visitor: Callable[..., Page], service: Service, hook: Receiver) -> PushedPage:
+    return PushedPage(visitor(PHONE), service, hook, f"p{next(NUMBERS)}")
+
+
+def test_a_press_makes_a_channel_that_the_first_push_confirms(told: PushedPage) -> None:
+    told.look()
+    assert told.said == [
+        "This browser can tell you when it is your turn, also while no page is open.",
+        "Tell me here",
+    ]
+    assert told.subscribed is None  # never by itself
+    told.press()
+    assert told.pass_on()["event"] == "confirm"
+    told.wait_for("Tell me no more")
+    (channel,) = told.channels
+    assert (channel["kind"], channel["off"], channel["confirmed"] is None) == ("push", None, False)
+    assert told.subscribed == told.browser.endpoint + "1"
+    (shown,) = told.shown()
+    assert shown["title"] == "Notices arrive in this browser"
+    told.look()
+    assert told.said[1] == "Tell me no more"
+    told.press()
+    told.wait_for("Tell me here")
+    assert (told.channels, told.subscribed) == ([], None)
+
+
+def test_the_service_worker_words_a_push_and_opens_its_game(told: PushedPage) -> None:
+    told.begin()
+    game = "27" * 16
+    said = {"event": "turn", "game": game, "opponent": "bob", "deadline": "2026-11-25T10:30:00Z", "lang": "en", "v": 1}
+    told.deliver(json.dumps(said))
+    found = [each for each in told.shown(2) if each["data"] == game]
+    assert [(each["title"], each["lang"]) for each in found] == [("It is your turn", "en")]
+    assert found[0]["body"].startswith("Against bob\nUntil ")
+    assert "10:30" in found[0]["body"]  # the browser of this test is in UTC
+    told.deliver(json.dumps({**said, "event": "remind2", "lang": "it"}))
+    end = time.monotonic() + 20
+    while not any(each["title"] == "Il tuo tempo sta per finire" for each in told.shown()) and time.monotonic() < end:
+        told.page.wait_for_timeout(50)
+    found = [each for each in told.shown() if each["data"] == game]
+    assert [each["title"] for each in found] == ["Il tuo tempo sta per finire"]  # in place of the earlier one
+    told.deliver(json.dumps({**said, "event": "something new", "game": "../../evil", "deadline": None}))
+    other = next(each for each in told.shown(3) if each["data"] == "../../evil")
+    assert (other["title"], other["body"]) == ("There is news of your games", "")
+
+
+VISIT = """
+async game => {
+    const visited = [];
+    Object.defineProperty(clients, 'openWindow', { value: async path => visited.push(path), configurable: true });
+    WindowClient.prototype.focus = async function () { visited.push('focus ' + new URL(this.url).pathname); };
+    await visit(game);
+    return visited;
+}
+"""
+
+
+def test_a_press_on_a_notification_opens_the_game_and_no_other_address(told: PushedPage, faults: Faults) -> None:
+    faults.expect("404")  # there is no such game
+    told.begin()
+    (worker,) = told.page.context.service_workers
+    assert worker.evaluate(VISIT, "0f" * 16) == [f"/g/{'0f' * 16}"]
+    for strange in ("", None, "0F" * 16, "0f" * 17, f"{'0f' * 16}\n", "../me", "//evil.example", {"x": 1}):
+        assert worker.evaluate(VISIT, strange) == ["/"]
+    told.page.goto(f"{told.url}/g/{'0f' * 16}")
+    assert worker.evaluate(VISIT, "0f" * 16) == [f"focus /g/{'0f' * 16}"]
+
+
+def test_a_subscription_that_has_changed_is_replaced_at_the_next_visit(told: PushedPage) -> None:
+    told.begin()
+    (before,) = told.channels
+    told.page.evaluate("localStorage.made = JSON.stringify({ key: 'x', endpoint: 'https://elsewhere.example/' })")
+    told.look()
+    done = told.page.evaluate_handle("({ done: tend() })")
+    told.pass_on()
+    told.page.evaluate("({ done }) => done", done)
+    (after,) = told.channels
+    assert (after["id"] != before["id"], after["confirmed"] is None) == (True, False)
+    assert told.subscribed == told.browser.endpoint + "2"
+    told.page.evaluate("tend()")  # nothing has changed
+    assert [each["id"] for each in told.channels] == [after["id"]]
+    assert len(told.hook.posts) == 2
+
+
+def test_a_channel_that_the_service_has_removed_ends_the_subscription(told: PushedPage, faults: Faults) -> None:
+    faults.expect("404")
+    told.begin()
+    told.page.evaluate(
+        "async id => session.json('DELETE', `/v1/me/channels/${id}`, undefined, { login: true })",
+        told.channels[0]["id"],
+    )
+    told.look()
+    assert told.said[1] == "Tell me here"
+    assert told.subscribed is None
+
+
+def test_a_push_service_that_refuses_leaves_no_channel_and_says_why(told: PushedPage, faults: Faults) -> None:
+    faults.expect("422")
+    told.hook.behave = answers(403)
+    told.look()
+    told.press()
+    told.wait_for("403")
+    assert told.said[1] == "Tell me here"
+    assert told.channels == []
+
+
+def test_the_script_is_at_the_root_and_keeps_nothing(service: Service) -> None:
+    answer: Answer = service.ask("GET", "/sw.js")
+    assert (answer.status, answer.headers["cache-control"]) == (200, "no-cache")
+    assert answer.headers["content-type"].startswith("text/javascript")
+    text = answer.body.decode()
+    for word in ("'fetch'", '"fetch"', "caches", "indexedDB", "importScripts"):
+        assert word not in text
