@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from hkoji_server.web.static_files import as_sent
 
-from scripts.page_scripts import BUDGET, faults, sizes, type_faults
+from scripts.page_scripts import BUDGET, WEB, faults, sizes, type_faults
+from tests.support.browsers import find_browser
 from tests.support.node_packages import node_packages
 
 
@@ -26,6 +29,7 @@ def web_with(folder: Path, script: str = "", template: str = "") -> Path:
         ("const f = new Function('a');", "new Function has no place"),
         ("fetch('https://example.org/');", "https://e has no place"),
         ("// " + "x" * 118, "121 columns"),
+        ("say(`a", "a text goes over several lines"),
         ("\n" * 1_801, "1,801 lines"),
         ("".join(f"// {'x' * 100}\n" for _ in range(1_500)), "156,000 bytes"),
     ],
@@ -58,3 +62,30 @@ def test_a_wrong_type_is_found(tmp_path: Path) -> None:
     (web / "static/b.js").write_text("import { hail } from './log/a.js';\nhail(3);\n")
     (found,) = type_faults(web, packages)
     assert "static/b.js(2,6): error TS2345" in found
+
+
+def test_what_is_sent_is_the_script_without_its_comments() -> None:
+    script = b"""// says what it is
+const a = /** @type {number} */ (1); // why
+/** Adds one.
+ *  @param {number} b */
+export function f(b) {
+
+  // a comment
+  return b * a;
+}
+"""
+    assert as_sent(script) == b"const a =  (1); // why\nexport function f(b) {\nreturn b * a;\n}\n"
+
+
+def test_the_scripts_are_read_the_same_as_sent(tmp_path: Path) -> None:
+    """Their syntax holds without comments and indents, and nothing is left that only comments would explain."""
+    node = find_browser("node")
+    if node is None:
+        pytest.skip("Node.js is missing")
+    for path in sorted((WEB / "static").rglob("*.js")):
+        sent = tmp_path / f"{path.stem}.mjs"
+        sent.write_bytes(as_sent(path.read_bytes()))
+        done = subprocess.run([node, "--check", sent], capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+        assert b"/**" not in sent.read_bytes()
