@@ -6,8 +6,8 @@ Speeds are ratios to a floor measured in the same run: the median of interleaved
 runs each benchmark by itself and so cannot alternate between a floor and the benchmark compared with it.
 
 Some benchmarks have options of their own and are also programs, such as `python -m scripts.bench.moves --rounds 9`:
-answers, fixed_load, moves, moves_beside_mail, moves_while_waiting, postgres, scale and waiting; bots and orders, which
-measure play.
+answers, fixed_load, moves, moves_beside_mail, moves_while_waiting, postgres, scale, waiting and web; bots and orders,
+which measure play.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from scripts.bench import (
     stats,
     store,
     views,
+    web,
 )
 
 
@@ -52,6 +53,7 @@ BENCHMARKS = {
     "answers": _answers,
     "postgres": postgres.run,
     "views": views.run,
+    "web": web.run,
     "command": command.run,
     "stats": stats.run,
     "scale": scale.run,

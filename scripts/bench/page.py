@@ -57,6 +57,11 @@ ROWS: Final[dict[str, dict[str, str]]] = {
         "list of one player's 20 games": "0.6",
         "list of 20 games that wait for a player": "0.6",
     },
+    "web": {
+        "pages of games over HTTP, each made anew, a second": "",
+        "the same, pages that are kept": "",
+        "p99 of moves beside 20 pages a second, ms: time": "at most 1.3",
+    },
     "command": {
         "`hkoji show`": "0.8",
         "`hkoji show` that Typer reads: time": "",

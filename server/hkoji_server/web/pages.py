@@ -28,7 +28,7 @@ from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import OpenFilter, Query
 from hkoji_server.web.game_page import Clock, look
 from hkoji_server.web.listed_games import listed
-from hkoji_server.web.rendering import Reader, edition, html, reader_of, rendered, unchanged
+from hkoji_server.web.rendering import KeptPages, Reader, compressed, edition, html, reader_of, rendered, unchanged
 from hkoji_server.web.service_worker import PATH as SERVICE_WORKER_PATH
 from hkoji_server.web.service_worker import send_service_worker
 from hkoji_server.web.static_files import PATH as STATIC_PATH
@@ -41,6 +41,8 @@ _SIDES: Final[dict[str | None, Seat | None]] = {None: None, "host": 0, "guest": 
 _EYES: Final[dict[str | None, Eyes]] = {None: SPECTATOR, "host": HOST, "guest": GUEST, "all": ALL}
 _LISTED: Final = 20
 _OF_PLAYER: Final = 50
+_KEPT: Final = 300
+"""So many pages of 3 KB are kept in memory."""
 
 
 class Pages:
@@ -49,6 +51,7 @@ class Pages:
     def __init__(self, cases: UseCases) -> None:
         self._cases = cases
         self._web = cases.settings.web
+        self._kept = KeptPages(_KEPT)
 
     def routes(self) -> list[Route]:
         """Returns the route of each page, and that of the files that pages load."""
@@ -160,30 +163,35 @@ class Pages:
         tag = f"{stored[last if eyes else seq].head}-{made}"
         if (answer := unchanged(request, tag)) is not None:
             return answer
-        lines = tuple(each.read() for each in stored)
-        if eyes is not None and lines[-1].entry.kind not in ("end", "unseal"):
-            raise IllegalError(
-                tell("this game is not over: nobody's cards can be shown"),
-                hint=tell("leave out eyes, and see what a spectator sees"),
+        page = self._kept.get(tag)
+        if page is None:
+            lines = tuple(each.read() for each in stored)
+            if eyes is not None and lines[-1].entry.kind not in ("end", "unseal"):
+                raise IllegalError(
+                    tell("this game is not over: nobody's cards can be shown"),
+                    hint=tell("leave out eyes, and see what a spectator sees"),
+                )
+            seen = look(lines, reader.say, at=seq, near=_SIDES[side], eyes=_EYES[eyes])
+            page = compressed(
+                rendered(
+                    "game.html",
+                    reader,
+                    page="game",
+                    seen=seen,
+                    course=seen.position.course,
+                    clock=clock,
+                    origin=self._cases.origin,
+                    game=game,
+                    seq=seq,
+                    last=last if at is None else seq,
+                    head=stored[last if at is None else seq].head,
+                    current=at is None,
+                    side=side,
+                    eyes=eyes,
+                )
             )
-        seen = look(lines, reader.say, at=seq, near=_SIDES[side], eyes=_EYES[eyes])
-        body = rendered(
-            "game.html",
-            reader,
-            page="game",
-            seen=seen,
-            course=seen.position.course,
-            clock=clock,
-            origin=self._cases.origin,
-            game=game,
-            seq=seq,
-            last=last if at is None else seq,
-            head=stored[last if at is None else seq].head,
-            current=at is None,
-            side=side,
-            eyes=eyes,
-        )
-        return html(request, body, tag=tag)
+            self._kept.keep(tag, page)
+        return html(request, page, tag=tag)
 
     def _page(
         self, request: Request, template: str, *, page: str, headers: dict[str, str] | None = None, **values: object

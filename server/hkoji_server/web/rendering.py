@@ -7,11 +7,12 @@ starts later nor holds it in memory.
 from __future__ import annotations
 
 import gzip
+from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -41,6 +42,10 @@ _HEADERS: Final = {
 }
 _BARE: Final = {"Cache-Control": "no-cache", "Vary": "Accept-Language, Accept-Encoding"}
 """The headers of a page without scripts and style. It gets the policy of all answers, which lets it load nothing."""
+
+
+CompressedPage = NewType("CompressedPage", bytes)
+"""A page that gzip has compressed."""
 
 
 class Reader(NamedTuple):
@@ -156,7 +161,7 @@ def rendered(template: str, reader: Reader, /, *, web: bool = True, **values: ob
 
 def html(
     request: Request,
-    body: str,
+    body: str | CompressedPage,
     status: int = 200,
     *,
     tag: str | None = None,
@@ -164,17 +169,43 @@ def html(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Returns a page, compressed if the client takes that. `tag` is its ETag; by default a hash of the page."""
-    sent = body.encode()
     common = {**(_HEADERS if web else _BARE), **(headers or {})}
+    page = compressed(body) if isinstance(body, str) else body
     if status == 200:
-        tag = tag or sha256(sent).hexdigest()[:32]
+        tag = tag or sha256(page).hexdigest()[:32]
         # A compressed page means the same, but is not the same bytes: the tag is weak.
         common["ETag"] = f'W/"{tag}"'
         if names_tag(request.scope, f'"{tag}"'):
             return Response(status_code=304, headers=common)
     if accepts_gzip(request):
-        return Response(gzip.compress(sent, _LEVEL, mtime=0), status, {**common, "Content-Encoding": "gzip"}, HTML)
-    return Response(sent, status, common, HTML)
+        return Response(page, status, {**common, "Content-Encoding": "gzip"}, HTML)
+    return Response(gzip.decompress(page), status, common, HTML)
+
+
+def compressed(body: str) -> CompressedPage:
+    """Returns a page as it is kept and sent. Equal pages have equal bytes."""
+    return CompressedPage(gzip.compress(body.encode(), _LEVEL, mtime=0))
+
+
+class KeptPages:
+    """The pages by their tags that were asked for last: most readers look at the same few games."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._pages: OrderedDict[str, CompressedPage] = OrderedDict()
+
+    def get(self, tag: str) -> CompressedPage | None:
+        """Returns the page with this tag, if it is kept."""
+        page = self._pages.get(tag)
+        if page is not None:
+            self._pages.move_to_end(tag)
+        return page
+
+    def keep(self, tag: str, page: CompressedPage) -> None:
+        """Keeps a page; the one that was asked for longest ago may go."""
+        self._pages[tag] = page
+        if len(self._pages) > self._most:
+            self._pages.popitem(last=False)
 
 
 def edition(*parts: object) -> str:
