@@ -10,6 +10,8 @@ from hkoji.messages.text import Text, tell
 
 PORTS: Final = {"http": 80, "https": 443}
 """The usual ports."""
+OWN_HOSTS: Final = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
+"""The hosts that are this machine."""
 _LONGEST: Final = 256
 """The longest origin that a statement can contain."""
 _URL: Final = re.compile(
@@ -92,3 +94,9 @@ def same_address(url: str, origin: str) -> bool:
         return parse_url(origin) == url
     except UsageError:
         return False
+
+
+def lets_browsers_play(origin: str) -> bool:
+    """Returns whether a browser makes keys for pages of an origin: those of its own machine, others only by https."""
+    found = _URL.fullmatch(origin)
+    return found is not None and (found[1] == "https" or OWN_HOSTS.fullmatch(found[2] or found[4]) is not None)

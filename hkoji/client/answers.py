@@ -64,14 +64,15 @@ _NEVER: Final = "8999-12-31T23:59:59Z"
 
 
 class ServiceDescription(NamedTuple):
-    """A service's key, the origin for which logins there are signed, and its `slack` in seconds.
+    """A service's key, the origin for which logins there are signed, its `slack`, and whether it has pages.
 
-    So long after a deadline it writes a `timeout`.
+    The slack are the seconds after a deadline before it writes a `timeout`.
     """
 
     key: PublicKey
     origin: str
     slack: int = SLACK_SECONDS
+    web: bool = False
 
 
 class ClockAnswer(NamedTuple):
@@ -251,7 +252,7 @@ def read_description(value: ServiceModel) -> ServiceDescription:
     slack = value.get("slack", SLACK_SECONDS)
     if type(slack) is not int or slack < 0:
         raise TypeError("slack is not a number of seconds")
-    return ServiceDescription(parse_public_key(value["key"]), origin, slack)
+    return ServiceDescription(parse_public_key(value["key"]), origin, slack, value.get("web") is True)
 
 
 def read_challenge(value: ChallengeModel) -> Login:

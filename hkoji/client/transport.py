@@ -28,7 +28,7 @@ from hkoji import __version__
 from hkoji.errors import NetworkError, TooLargeError, UsageError
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.messages.text import Text, tell
-from hkoji.service_url import PORTS, is_host, parse_url
+from hkoji.service_url import OWN_HOSTS, PORTS, is_host, parse_url
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -50,8 +50,6 @@ LONGEST: Final = 300.0
 """Seconds for a complete answer, in addition to the wait for its beginning."""
 LATER: Final = tell("nothing is lost; give the same command again later")
 """The hint of a `NetworkError` whose cause is not known."""
-_OWN: Final = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
-"""The hosts that are this machine."""
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL")
 """OpenSSL's words for what is no TLS."""
 _PLAIN: Final = tell(
@@ -187,7 +185,7 @@ class Transport:
     def exposed(self) -> bool:
         """Whether what is sent can be read on the way: plain http to another machine, or to its proxy."""
         hosts = [self._host] if self._proxy is None else [self._host, self._proxy.host]
-        return not (self._secure or all(map(_OWN.fullmatch, hosts)))
+        return not (self._secure or all(map(OWN_HOSTS.fullmatch, hosts)))
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """Sends a request and reads the answer. Raises `NetworkError`, and `TooLargeError` without reading further."""

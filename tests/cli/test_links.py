@@ -59,6 +59,8 @@ def test_two_friends_and_a_link(service: Service, alice: HomeShell, dora: HomeSh
     _, url, game, code = found.groups()
     assert url == service.url
     assert "Send the line above to one friend" in made.stderr
+    assert f"without installing anything: {url}/i/{game}#{code}\n" in made.stderr
+    assert "The line is safer than the page" in made.stderr
     for query in ("?status=open", "", f"?player={host}", f"?prefix={game[:8]}"):
         assert game not in service.ask("GET", f"/v1/games{query}").body.decode()
     (own,) = alice.json("games")
@@ -86,6 +88,28 @@ def test_two_friends_and_a_link(service: Service, alice: HomeShell, dora: HomeSh
     assert files
     for path in (*files, service.log):
         assert code.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--origin", "http://games.example"), "In a browser a friend can only watch"),
+        (
+            ("--origin", "https://games.example"),
+            "Or in a browser, without installing anything: https://games.example/i/",
+        ),
+        (("--origin", "https://games.example", "--no-web"), ""),
+    ],
+)
+def test_a_host_is_told_whether_a_friend_can_play_in_a_browser(
+    tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    with serving(tmp_path / "data", forked=True, options=options) as other:
+        host = HomeShell(tmp_path / "host")
+        host.run("init", "henry")
+        host.run("register", "--server", other.url, "--origin", options[1])
+        told = host.run("new", "--link").stderr
+        assert (said in told, "browser" in told) == (True, bool(said))
 
 
 def test_the_code_is_in_no_request(service: Service, dora: HomeShell, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hkoji.client import Position
 from hkoji.client.held_keys import InvitedPlayer, invite_by_mail, invite_by_name
 from hkoji.client.links import enrol, introduce, own_link
 from hkoji.client.seats import LONGEST_LINK, InviteLink, is_link, read_invite_link
-from hkoji.errors import IllegalError, UsageError
+from hkoji.errors import HkojiError, IllegalError, UsageError
 from hkoji.game.agreement import (
     SERIES_LENGTHS,
     UTC_ZONE,
@@ -30,6 +30,7 @@ from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.log.canonical import is_name, name_fault
 from hkoji.messages.text import LANGUAGES, plural, shorten, tell
 from hkoji.rules.protocol import Ruleset
+from hkoji.service_url import lets_browsers_play
 from hkoji.show.terms import clock_words
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def new(ruleset: Ruleset, invite: str | None, mail: str | None, terms: NewTerms,
         joining, playing = f"hkoji join {short}", f"hkoji play {short}"
         if made:
             out.say(tell("The game is open. Send the line above to one friend: the first person to use it joins."))
+            _say_browser_link(made)
             out.say(tell("To see it again: {command}", command=f"hkoji show {short}"))
         elif mail is not None:
             out.say(
@@ -208,6 +210,30 @@ def read_join_terms(
         raise UsageError(tell("--rest and --zone belong to --clock"), hint=tell("add --clock, or leave them out"))
     control = None if clock is None else parse_time_control(clock, rest or "", zone or UTC_ZONE)
     return JoinTerms(clock is not None, control, origin, code, yes)
+
+
+def _say_browser_link(link: InviteLink) -> None:
+    """Shows the link for a friend with a browser, or says why none can play there. The game is open in any case."""
+    try:
+        about = client().service(client().server_of(link.game)).describe()
+    except HkojiError:  # it has just answered, and the line above is good without this
+        return
+    if about.web and lets_browsers_play(link.server):
+        out.say(tell("Or in a browser, without installing anything: {link}", link=link.text))
+        out.say(
+            tell(
+                "The line is safer than the page: `hkoji join` verifies the game without trusting the service, and "
+                "keeps the code from it."
+            )
+        )
+    elif about.web:
+        out.say(
+            tell(
+                "In a browser a friend can only watch: pages make keys only where they come by https, and {url} does "
+                "not. Its operator finds in docs/hosting.md, A page at home, how it does.",
+                url=link.server,
+            )
+        )
 
 
 def join(game: str, terms: JoinTerms) -> None:
