@@ -85,7 +85,7 @@ def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, t
     assert host.lines(game)[2].entry.body["key"] == key.public.text
     assert service.ask("GET", f"/v1/players/{name}").json["key"] == key.public.text
     assert not heard.says(link[-32:])
-    phone.goto(link)  # the way back is the same link
+    phone.goto(link, wait_until="commit")  # the way back is the same link
     phone.wait_for_url(f"**/g/{game}")
 
 

@@ -1,7 +1,7 @@
 // A player of the page's client without a page: reads commands as lines of JSON, and answers each with one. It keeps its
 // store in a file, synced before `keep` is done, so a test may kill it anywhere; `die` says at which step it kills itself.
 // node player.mjs ORIGIN FOLDER
-import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { check } from '../../../server/hkoji_server/web/static/log/check.js';
 import { keyOf } from '../../../server/hkoji_server/web/static/log/write.js';
@@ -20,7 +20,7 @@ function step(what) {
 }
 
 // --- a store on a file ------------------------------------------------------------------------------------------------
-const file = name => `${folder}/${name.replaceAll('/', '_')}.json`;
+const file = name => `${folder}/${name}.json`;
 const unbytes = (_, value) => value?.bytes_ ? Uint8Array.from(value.bytes_) : value;
 function tobytes(key, value) {
   if (key === 'key' && typeof value !== 'string') return undefined; // a CryptoKey: it is made anew of the seed
@@ -87,8 +87,10 @@ function lock(name, work) {
 }
 const memory = { get: name => values.get(name) ?? null, set: (name, value) => values.set(name, value) };
 
-const kept = async () => [];
-const session = new Session({ origin, check, fetch: send, open: openFile, kept, lock, memory });
+const kept = async () => readdirSync(folder).filter(each => each.endsWith('.json')).map(each => each.slice(0, -5));
+// A fingerprint may have a slash, which no name of a file can have.
+const open_ = name => openFile(name.replaceAll('/', '_'));
+const session = new Session({ origin, check, fetch: send, open: open_, kept, lock, memory });
 const games = new Map();
 const gameOf = id => games.get(id) ?? games.set(id, new Game(session, id)).get(id);
 const unhex = text => Uint8Array.from(text.match(/../g), each => parseInt(each, 16));
