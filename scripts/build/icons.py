@@ -1,4 +1,6 @@
-"""Builds the icons of the home screen, `icon-192.png` and `icon-512.png`, from `icon.svg` beside them.
+"""Builds the pictures that are no SVG: the icons of the home screen from `icon.svg`, and that of an invitation.
+
+Messengers show `invite.png` beside a link: the seven geisha of Hanamikoji as a hand of cards.
 
 python -m scripts.build.icons           write the files
 python -m scripts.build.icons --check   fail if the files differ
@@ -12,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 import resvg_py
+
+from hkoji.show.art import COLOUR, FIXED, INK, LIGHT, MOTIFS, RIM, TONES
 
 FOLDER: Final = Path(__file__).parents[2] / "server" / "hkoji_server" / "web" / "static"
 SIZES: Final = (192, 512)
@@ -29,9 +33,40 @@ def build() -> dict[Path, bytes]:
         f'fill="{_GROUND}"/>{found[1]}</svg>'
     )
     return {
-        FOLDER / f"icon-{size}.png": bytes(resvg_py.svg_to_bytes(svg_string=svg, width=size, height=size))
-        for size in SIZES
+        FOLDER / "invite.png": bytes(resvg_py.svg_to_bytes(svg_string=_invitation(), width=1200, height=630)),
+        **{
+            FOLDER / f"icon-{size}.png": bytes(resvg_py.svg_to_bytes(svg_string=svg, width=size, height=size))
+            for size in SIZES
+        },
     }
+
+
+def _invitation() -> str:
+    """Seven cards in a hand, drawn 1200 by 630."""
+    cards = "".join(_card(number, kind) for number, kind in enumerate(TONES))
+    joins = 'stroke-linejoin="round" stroke-linecap="round"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 630" {joins}>'
+        f'<rect width="1200" height="630" fill="#f4eee1"/>{cards}</svg>'
+    )
+
+
+def _card(number: int, kind: str) -> str:
+    tones = TONES[kind]
+    paints = {**FIXED, COLOUR: tones.colour, LIGHT: tones.light, INK: FIXED[INK], RIM: FIXED[RIM]}
+    shapes = "".join(
+        f'<path d="{shape.path}" fill="{paints[shape.fill] if shape.fill else "none"}"'
+        + (f' stroke="{paints[shape.line]}" stroke-width="{shape.width}"' if shape.line else "")
+        + "/>"
+        for shape in MOTIFS[kind].shapes
+    )
+    # They turn about a point far below, as cards in a hand.
+    return (
+        f'<g transform="rotate({(number - 3) * 8} 600 1330) translate(505 150)">'
+        f'<rect width="190" height="290" rx="20" fill="#fffdf6" stroke="#4a4438" stroke-width="3"/>'
+        f'<rect x="12" y="12" width="166" height="266" rx="12" fill="{tones.light}"/>'
+        f'<g transform="translate(11 60) scale(3.5)">{shapes}</g></g>'
+    )
 
 
 def main(arguments: list[str]) -> int:

@@ -98,7 +98,12 @@ def test_the_wheel_installs_the_pages_and_what_browsers_load(pages: dict[str, Pa
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         web = ROOT / "server" / "hkoji_server" / "web"
-        loaded = [path for folder in ("static", "templates") for path in (web / folder).rglob("*") if path.is_file()]
+        loaded = [
+            path
+            for folder in ("static", "templates", "examples")
+            for path in (web / folder).rglob("*")
+            if path.is_file()
+        ]
         assert {path.relative_to(ROOT / "server").as_posix() for path in loaded} <= set(packed.namelist())
         found = {name.rpartition("/")[2] for name in packed.namelist() if ".data/data/share/man/man1/" in name}
         assert found == pages.keys()

@@ -7,15 +7,18 @@ without `at` shows what is so now: the clock, and after the end the choice of ey
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from hkoji.game.agreement import format_duration
 from hkoji.game.position import Position, read_position, studied_position
 from hkoji.game.replay import Replay, Step, public_knowledge, replay
 from hkoji.game.result_text import closing_body
-from hkoji.log.line import Line
+from hkoji.log.line import Line, parse_log
+from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import Speaker
 from hkoji.rules.events import SEATS, Seat
 from hkoji.show.board import Board, Look
@@ -128,6 +131,17 @@ class Seen(NamedTuple):
                 yield words, notation
         if step.entry.kind == "reveal":
             yield self.board.score_line(step), ""
+
+
+EXAMPLES: Final = Path(__file__).with_name("examples")
+"""For each ruleset the log of a game up to a middle: `scripts/build/web_examples.py`."""
+
+
+@cache
+def example(ruleset: str, language: str) -> Seen:
+    """Returns the game that shows what a board of this ruleset looks like."""
+    lines = parse_log((EXAMPLES / f"{ruleset}.jsonl").read_bytes())
+    return look(lines, load_speaker(language), at=len(lines) - 1, near=0)
 
 
 def look(lines: Sequence[Line], say: Speaker, *, at: int, near: Seat | None, eyes: Eyes = SPECTATOR) -> Seen:

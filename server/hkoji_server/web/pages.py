@@ -26,7 +26,7 @@ from hkoji_server.routes.pages import INVITATION_PATH, wants_page
 from hkoji_server.routes.service import UseCases
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import OpenFilter, Query
-from hkoji_server.web.game_page import Clock, look
+from hkoji_server.web.game_page import Clock, example, look
 from hkoji_server.web.listed_games import listed
 from hkoji_server.web.rendering import KeptPages, Reader, compressed, edition, html, reader_of, rendered, unchanged
 from hkoji_server.web.service_worker import PATH as SERVICE_WORKER_PATH
@@ -99,8 +99,16 @@ class Pages:
         """The page of a link. The same for every game: nobody learns whether there is one."""
         if not _ID.fullmatch(request.path_params["game"]):
             raise NotFoundError(tell("game"), request.path_params["game"])
-        origin, url = self._cases.origin, self._cases.settings.install_url
-        return self._page(request, "invite.html", page="invite", games=_games(), origin=origin, install_url=url)
+        language = reader_of(request).language
+        return self._page(
+            request,
+            "invite.html",
+            page="invite",
+            games=_games(),
+            examples={name: example(name, language) for name in SHOWN_GAMES},
+            origin=self._cases.origin,
+            install_url=self._cases.settings.install_url,
+        )
 
     async def told_game(self, request: Request) -> Response:
         """A game without its board, for a service without pages: who plays, and what to type."""
