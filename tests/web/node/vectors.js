@@ -41,7 +41,9 @@ const SORTS = {
       return found === it.error;
     })];
   },
-  commitments: ({ commitments, deals, duplicate_deals: duplicates }) => [
+  commitments: ({ commitments, key_entropy: entropies, deals, duplicate_deals: duplicates }) => [
+    ...entropies.map(async ({ seed, game, head, entropy }) =>
+      await write.entropyOf(await write.keyOf(unhex(seed)), game, head) === entropy),
     ...commitments.map(async ({ message, commit }) => await sha256(...message.trimEnd().split('\n')) === commit),
     ...deals.map(isDeal), ...duplicates.map(isDeal)],
   logs: ({ keys, logs }) => logs.map(async ({ log, holds, finding }) => {

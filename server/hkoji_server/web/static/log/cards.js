@@ -6,8 +6,7 @@ import { Finding, hmac, order, sha256 } from './text.js';
 /** @typedef {import('./check.js').Fault} Fault */
 /** @typedef {import('./check.js').Party} Party */
 
-/** "Who is named", from step 6 on: the author, and the service if it has taken the entry.
- *  @param {Line[]} lines @param {number} n @returns {Party[]} */
+/** "Who is named", from step 6 on: the author, and the service if it has taken the entry. */
 function answerable(lines, n) {
   const { receipt, service, signer } = lines[n];
   if (signer?.held) return [signer];
@@ -15,10 +14,8 @@ function answerable(lines, n) {
   return [...new Set([signer, taken ? service : null])].flatMap(each => each ?? []);
 }
 
-/** @param {Line[]} lines @param {number} n @param {string} text @returns {Fault} */
 const fault = (lines, n, text) => ({ entry: n, why: new Finding('finding', text), blamed: answerable(lines, n) });
 
-/** Step 6. @param {Line[]} lines @returns {Promise<?Fault>} */
 export async function commitmentFault(lines) {
   const book = { commits: new Map(), closed: new Map(), salts: new Set(), dealer: null };
   for (const [n, { entry }] of lines.entries()) {
@@ -28,8 +25,7 @@ export async function commitmentFault(lines) {
   return null;
 }
 
-/** @param {{commits: Map<string, any>, closed: Map<string, string>, salts: Set<string>, dealer: any}} book what the log
- *  has committed to so far @param {any} entry @returns {Promise<?string>} */
+/** `book` is what the log has committed to so far. */
 async function commitmentFinding(book, { body, by, game, kind, seq }) {
   if (kind === 'offer') book.dealer = body.dealer;
   if (kind === 'open') book.commits.set(by, { seat: 0, commit: body.entropy_commit });
@@ -53,7 +49,6 @@ async function commitmentFinding(book, { body, by, game, kind, seq }) {
   return kind === 'end' && book.closed.size ? 'check-closed' : null;
 }
 
-/** @param {any} dealer @param {string} game @param {string} kind @param {?string} seed */
 async function seedFinding(dealer, game, kind, seed) {
   if (!dealer) return null;
   const seals = dealer.name === 'duplicate/v1';
@@ -70,7 +65,7 @@ const PACKS = {
   'geishas-road': 'A1 A2 A3 A4 B1 B2 B3 B4 C1 C2 C3 C4 D1 D2 D3 D4 E1 E2 E3 E4',
 };
 
-/** The key of each round's deck; null while seed or entropy is not known. @param {Line[]} lines */
+/** The key of each round's deck; null while seed or entropy is not known. */
 function deckKeys(lines) {
   const entries = lines.map(line => line.entry), [first] = entries;
   const host = entries.find(it => it.kind === 'open')?.by, guest = entries.find(it => it.kind === 'join')?.by;
@@ -84,13 +79,12 @@ function deckKeys(lines) {
   return { ruleset, players: [host, guest], of: round => hmac(seed, ...start, round) };
 }
 
-/** Names by the bytes of their HMACs. @param {string} key @param {string} space @param {string[]} names */
 async function sorted(key, space, names) {
   const keyed = await Promise.all(names.map(async name => ({ name, by: await hmac(key, space, name) })));
   return keyed.sort((a, b) => order(a.by, b.by)).map(each => each.name);
 }
 
-/** Step 7. @param {Line[]} lines @returns {Promise<?Fault>} */
+/** Step 7: a `chance` is exactly what seed and entropy give. */
 export async function chanceFault(lines) {
   const keys = deckKeys(lines);
   if (!keys || (keys.ruleset.first !== 'random' && keys.ruleset.markers !== 'random')) return null;
@@ -103,8 +97,7 @@ export async function chanceFault(lines) {
   return n < 0 ? null : fault(lines, n, 'check-chance');
 }
 
-/** The cards of each round that seed and entropy give, as far as rounds have begun: none while the game runs.
- *  @param {Line[]} lines @returns {Promise<{round: number, aside: string[], hands: string[][], draws: string[]}[]>} */
+/** The cards of each round that seed and entropy give, as far as rounds have begun: none while the game runs. */
 export async function dealOf(lines) {
   const keys = deckKeys(lines);
   if (!keys) return [];

@@ -22,10 +22,8 @@ import { chanceFault, commitmentFault, dealOf } from './cards.js';
 const MOST = 2 ** 21 + 2 ** 13; // bytes of a line
 const PROOFS = { open: 'hkoji.invite.v1', join: 'hkoji.join.v1' };
 
-/** Audits a log. `pins` are the keys expected from outside, by name. It never throws because of what is in a log.
- *  @param {Uint8Array} data @param {Object<string, string[]>} [pins]
- *  @param {(step: number, holds: number) => void} [tick] is told what holds after each step */
-export async function check(data, pins = {}, tick = () => {}) {
+/** Audits a log. `pins` are the keys expected from outside, by name. It never throws because of what is in a log. */
+export async function check(data, pins = {}) {
   const { lines, total, failed } = readLines(data), /** @type {Found[]} */ found = [];
   for (const [step, find] of STEPS) {
     const fault = step === 1 ? failed : lines.length ? await find(lines, pins) : null;
@@ -33,7 +31,6 @@ export async function check(data, pins = {}, tick = () => {}) {
       found.push(await describe(step, fault));
       lines.length = fault.entry ?? 0;
     }
-    tick(step, lines.length);
   }
   return {
     holds: lines.length, total, head: lines.at(-1)?.head ?? null, found, lines, keys: keysOf(lines),
@@ -45,13 +42,12 @@ export async function check(data, pins = {}, tick = () => {}) {
 const STEPS = [[1, () => null], [2, chainFault], [3, keyFault], [4, signatureFault], [5, recordFault], [5, creditFault],
   [5, clockFault], [6, commitmentFault], [7, chanceFault]];
 
-/** @param {number} step @param {Fault} fault @returns {Promise<Found>} */
 async function describe(step, { entry, why, blamed }) {
   const kind = why.kind === 'weak-key' ? 'finding' : why.kind;
   return { step, entry, kind, text: why.text, values: why.values, signer: await Promise.all(blamed.map(nameOf)) };
 }
 
-/** How `hkoji audit` names a signer: only a pinned key by its name alone. @param {Party} party */
+/** How `hkoji audit` names a signer: only a pinned key by its name alone. */
 async function nameOf({ name, key, pinned, vouched, held, holder }) {
   if (held && holder && !holder.pinned) {
     return { text: 'check-by-unpinned-holder', values: { name, fingerprint: await fingerprint(holder.key) } };
@@ -64,7 +60,6 @@ async function nameOf({ name, key, pinned, vouched, held, holder }) {
 
 // --- step 1
 
-/** Reads lines up to the first that is none. @param {Uint8Array} data */
 function readLines(data) {
   // As UTF-8 one bad byte would become a character that is allowed elsewhere, or (at the beginning) nothing at all.
   const all = new TextDecoder('latin1').decode(data).split('\n'), rest = all.pop();
@@ -81,7 +76,7 @@ function readLines(data) {
   return { lines, total: lines.length, failed };
 }
 
-/** Reads a line without its newline: docs/spec/log.md, "Files". @param {string} line @returns {Line} */
+/** "Files": reads a line without its newline. */
 export function parseLine(line) {
   need(line.length <= MOST, 'check-too-long');
   const quote = text => `"${String(text).replaceAll('"', '\\"')}"`;
@@ -99,7 +94,6 @@ export function parseLine(line) {
 
 // --- step 2
 
-/** @param {Line[]} lines @returns {Promise<?Fault>} */
 async function chainFault(lines) {
   let head = '0'.repeat(64);
   for (const [n, line] of lines.entries()) {
@@ -114,7 +108,6 @@ async function chainFault(lines) {
 
 // --- step 3
 
-/** @param {Line[]} lines @param {Object<string, string[]>} pins @returns {?Fault} */
 function keyFault(lines, pins) {
   const ring = new Keyring(pins);
   for (const [n, line] of lines.entries()) {
@@ -128,15 +121,14 @@ function keyFault(lines, pins) {
 
 /** The keys that a log has named so far. */
 class Keyring {
-  /** @param {Object<string, string[]>} pins */
   constructor(pins) {
     this.pins = new Map(Object.entries(pins).filter(([, keys]) => keys.length));
-    /** @type {Map<string, Party>} */ this.own = new Map();
-    /** @type {Map<string, Party>} those of the service beside the players' own */ this.held = new Map();
-    /** @type {?string | undefined} the key of the link of the first open; undefined before it */ this.link = undefined;
+    this.own = new Map();
+    this.held = new Map(); // those of the service beside the players' own
+    /** @type {?string | undefined} of the first open; undefined before it */ this.link = undefined;
   }
 
-  /** Notes which key must have signed a line. @param {Line} line */
+  /** Notes which key must have signed a line, and the keys that it names. */
   read(line) {
     const { body, by, kind } = line.entry;
     const { gateway, invite, key, server_key } = body;
@@ -153,27 +145,24 @@ class Keyring {
     if (kind === 'delegate' && gateway) this.held.set(by, this.party(by, gateway.key, true));
   }
 
-  /** @param {string} name @param {string} key @param {boolean} held @returns {Party} */
   party(name, key, held = false) {
     if (!held) return { name, key, pinned: this.pins.has(name), vouched: false, held, holder: null };
     const holder = this.own.get('server') ?? null, pinned = this.pins.get(name)?.includes(key) || holder?.pinned;
     return { name, key, pinned: Boolean(pinned), vouched: false, held, holder };
   }
 
-  /** @param {string} name @param {string} key */
   expect(name, key) {
     const keys = this.pins.get(name);
     if (keys && !keys.includes(key)) throw new Finding('finding', 'check-unexpected-key', { name });
   }
 
-  /** The first key of a name. @param {string} name @param {string} key @param {boolean} held */
   add(name, key, held = false) {
     this.expect(name, key);
     if (this.own.has(name)) throw new Finding('finding', 'check-second-key', { name });
     this.own.set(name, this.party(name, key, held));
   }
 
-  /** "Other keys". @param {any} entry a rekey or revoke */
+  /** "Other keys". */
   replace({ body, by, kind }) {
     const name = kind === 'revoke' ? body.name : by, before = this.own.get(name);
     if (name === 'server' || (by === 'server') !== (kind === 'revoke') || before?.key !== body.old) {
@@ -186,7 +175,7 @@ class Keyring {
   }
 }
 
-/** By name the key that counts after the last line. @param {Line[]} lines @returns {Object<string, string>} */
+/** By name the key that counts after the last line. */
 function keysOf(lines) {
   const keys = new Map();
   for (const { entry: { body, by, kind } } of lines) {
@@ -198,14 +187,12 @@ function keysOf(lines) {
 
 // --- step 4
 
-/** @param {Line[]} lines @returns {Promise<?Fault>} */
 async function signatureFault(lines) {
   const verdicts = await Promise.all(lines.map(signatureFinding)), n = verdicts.findIndex(each => each !== null);
   const why = verdicts[n];
   return why ? { entry: n, why, blamed: [] } : null;
 }
 
-/** @param {Line} line @returns {Promise<?Finding>} */
 async function signatureFinding(line) {
   const { entry: { body, by, kind }, sig, signer, text } = line;
   if (!signer) return new Finding('finding', 'check-no-signer', { name: by });
@@ -216,7 +203,7 @@ async function signatureFinding(line) {
   return proven ? null : new Finding('finding', line.link || body.link_sig ? 'check-link' : 'check-proof');
 }
 
-/** "Other keys": the new key has signed, and the old one its revocation. @param {Line} line */
+/** "Other keys": the new key has signed, and the old one its revocation. */
 async function isKeyProven({ entry: { body, by, game, kind, prev, seq } }) {
   const { key, old, proof, revocation } = body, name = kind === 'revoke' ? body.name : by;
   if (!await signed(key, 'hkoji.rekey.v1', proof, encode({ game, key, name, old, prev, seq, v: 1 }))) return false;
@@ -225,9 +212,9 @@ async function isKeyProven({ entry: { body, by, game, kind, prev, seq } }) {
   return signed(old, 'hkoji.revoke.v1', sig, encode({ at, key: old, name, origin, v: 1 }));
 }
 
-/** "Invitation by link". @param {Line} line */
+/** "Invitation by link". */
 async function isLinkProven({ entry: { body, by, game, kind, prev }, link }) {
   const { entropy_commit, invite, key, link_sig } = body, sig = kind === 'open' ? invite.sig : link_sig;
   const text = encode({ entropy_commit, game, key, name: by, prev, v: 1 });
-  return Boolean(link && sig) && signed(/** @type {string} */ (link), PROOFS[kind], sig, text);
+  return Boolean(link && sig) && signed(link, PROOFS[kind], sig, text);
 }

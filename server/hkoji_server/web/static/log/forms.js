@@ -6,8 +6,7 @@ import { KEY as KEY_PATTERN } from './sig.js';
 /** @typedef {((value: any, what: string) => boolean) | {[key: string]: any}} Form */
 
 /** Whether a value has a form; `what` names it in the finding. A key that no form has is not understood, and counts
- *  before a missing one; in a text itself (`strict`), where no later version may add one, it is malformed.
- *  @param {any} value @param {Form} form @param {string} what @param {boolean} strict */
+ *  before a missing one; in a text itself (`strict`), where no later version may add one, it is malformed. */
 export function fits(value, form, what, strict = false) {
   if (typeof form === 'function') {
     need(form(value, what), 'check-form', { what });
@@ -117,7 +116,7 @@ export const TEXTS = {
   link: [{ entropy_commit: HASH, game: ID, key: KEY, name: NAME, prev: HASH, v: V }, 1024],
 };
 
-/** The value of a signed text. @param {string} text @param {string} name of its form in TEXTS */
+/** The value of a signed text that has the form `name` of TEXTS. */
 export function readText(text, name) {
   const [form, most] = TEXTS[name], value = decode(text, most);
   need(isObject(value), 'check-form', { what: name });
@@ -153,7 +152,7 @@ const BODIES = {
   unseal: () => ({ seed: HASH }),
 };
 
-/** Refuses a body that has not the form of its kind. @param {string} kind @param {any} body */
+/** Refuses a body that has not the form of its kind. */
 export function readBody(kind, body) {
   known(Object.hasOwn(BODIES, kind), kind); // hasOwn: a kind may be called "constructor"
   fits(body, { 'ext?': isObject, 'mail?': never, ...BODIES[kind](body) }, kind);

@@ -7,25 +7,22 @@ const L = 2n ** 252n + 27742317777372353535851937790883648493n;
 const OF_ORDER_8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n;
 const SMALL = new Set([0n, 1n, P - 1n, OF_ORDER_8, P - OF_ORDER_8]);
 
-/** @param {number} n */
 export const u32 = n => Uint8Array.of(n >>> 24, n >>> 16, n >>> 8, n);
-/** A string of the SSH protocol. @param {Uint8Array} data */
+/** A string of the SSH protocol. */
 export const field = data => concat(u32(data.length), data);
 export const TYPE = field(bytes('ssh-ed25519'));
 
-/** @param {Uint8Array} data */
 const little = data => BigInt('0x' + hex(Uint8Array.from(data).reverse()));
 
-/** Whether 32 bytes are a point of small order, or not in the one canonical encoding. @param {Uint8Array} raw */
+/** Whether 32 bytes are a point of small order, or not in the one canonical encoding. */
 function isWeak(raw) {
   const y = little(raw) & (2n ** 255n - 1n);
   return y >= P || SMALL.has(y);
 }
 
-/** @type {Map<string, {raw: Uint8Array<ArrayBuffer>, verifier: ?Promise<CryptoKey>}>} */
 const points = new Map();
 
-/** The point of a key as a log writes it. Throws a Finding of kind `malformed` or `weak-key`. @param {string} text */
+/** The point of a key as a log writes it. Throws a Finding of kind `malformed` or `weak-key`. */
 export function point(text) {
   let found = points.get(text);
   if (!found) {
@@ -37,38 +34,34 @@ export function point(text) {
   return found;
 }
 
-/** @param {Uint8Array} raw the public half, 32 bytes */
 export const keyText = raw => `ssh-ed25519 ${to64(concat(TYPE, field(raw)))}`;
 
-/** The fingerprint, as `ssh-keygen -l` prints it. @param {string} key */
+/** The fingerprint, as `ssh-keygen -l` prints it. */
 export async function fingerprint(key) {
   const hash = await crypto.subtle.digest('SHA-256', base64(key.slice('ssh-ed25519 '.length)));
   return 'SHA256:' + to64(new Uint8Array(hash)).replace(/=+$/, '');
 }
 
-/** The blob of a signature without its last 64 bytes. @param {Uint8Array} raw @param {string} space */
+/** The blob of a signature without its last 64 bytes. */
 const beginning = (raw, space) => concat(bytes('SSHSIG'), u32(1), field(concat(TYPE, field(raw))), field(bytes(space)),
   field(bytes('')), field(bytes('sha512')), u32(83), TYPE, u32(64));
 
-/** The bytes that Ed25519 signs. @param {string} space @param {string} text */
+/** The bytes that Ed25519 signs. */
 async function signedBytes(space, text) {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-512', bytes(text + '\n')));
   return concat(bytes('SSHSIG'), field(bytes(space)), field(bytes('')), field(bytes('sha512')), field(hash));
 }
 
-/** @type {Map<string, Promise<boolean>>} */
 const memo = new Map();
 
-/** Whether `sig` (base64) is the signature by `key` of `text` and a newline. A second look costs nothing.
- *  @param {string} key @param {string} space the namespace @param {string} sig @param {string} text */
+/** Whether `sig` (base64) is the signature by `key` of `text` and a newline. A second look costs nothing. */
 export function signed(key, space, sig, text) {
   const claim = `${key} ${space} ${sig} ${text}`;
   if (memo.size > 5000) memo.clear();
   if (!memo.has(claim)) memo.set(claim, verify(key, space, sig, text));
-  return /** @type {Promise<boolean>} */ (memo.get(claim));
+  return memo.get(claim);
 }
 
-/** @param {string} key @param {string} space @param {string} sig @param {string} text */
 async function verify(key, space, sig, text) {
   const at = point(key), blob = base64(sig), begin = beginning(at.raw, space);
   if (blob.length !== begin.length + 64 || !begin.every((each, n) => each === blob[n])) return false;
@@ -80,13 +73,10 @@ async function verify(key, space, sig, text) {
   } catch { return false; }
 }
 
-/** The 64 bytes of a signature. @param {{key: CryptoKey}} signer @param {string} space @param {string} text */
 export async function rawSignature({ key }, space, text) {
   return new Uint8Array(await crypto.subtle.sign('Ed25519', key, await signedBytes(space, text)));
 }
 
-/** Signs `text` and a newline. @param {{key: CryptoKey, raw: Uint8Array}} signer @param {string} space
- *  @param {string} text */
 export async function sign(signer, space, text) {
   return to64(concat(beginning(signer.raw, space), await rawSignature(signer, space, text)));
 }

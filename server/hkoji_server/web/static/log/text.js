@@ -2,31 +2,26 @@
 
 /** Why something does not hold: `text` is a key of WORDS, `values` are for its places. */
 export class Finding extends Error {
-  /** @param {string} kind `finding`, `malformed`, `not-understood` or `weak-key`
-   *  @param {string} text @param {Object<string, any>} [values] */
   constructor(kind, text, values = {}) {
     super(`${text} ${Object.values(values)}`);
     this.kind = kind; this.text = text; this.values = values;
   }
 }
 
-/** @param {any} ok @param {string} text @param {Object<string, any>} [values] @returns {asserts ok} */
 export function need(ok, text, values) { if (!ok) throw new Finding('malformed', text, values); }
 
-/** "Growing": a later version may understand `what`. @param {any} ok @param {any} what */
+/** "Growing": a later version may understand `what`. */
 export function known(ok, what) {
   if (!ok) throw new Finding('not-understood', 'check-not-understood', { what: String(what).slice(0, 60) });
   return true;
 }
 
-/** By UTF-16 unit, which in ASCII is by code point. @param {string} a @param {string} b */
+// By UTF-16 unit, which in ASCII is by code point.
 export const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** @param {any} value @returns {value is Object<string, any>} */
 export const isObject = value => value !== null && typeof value === 'object' && !Array.isArray(value);
 
-/** The canonical text of a value. JSON.stringify would put the key "9" before "10".
- *  @param {any} value @param {number} depth how deep it may be nested @returns {string} */
+/** The canonical text of a value. JSON.stringify would put the key "9" before "10". */
 export function encode(value, depth = 16) {
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'number') {
@@ -42,8 +37,7 @@ export function encode(value, depth = 16) {
   return `{${Object.keys(value).sort(order).map(key => `${encode(key)}:${encode(value[key], depth - 1)}`).join(',')}}`;
 }
 
-/** The value of a canonical text. Writing it again finds repeated keys, spaces, escapes, 1.0, -0 and 2^53 + 1.
- *  @param {string} text @param {number} most bytes */
+/** The value of a canonical text. Writing it again finds repeated keys, spaces, escapes, 1.0, -0 and 2^53 + 1. */
 export function decode(text, most = 2 ** 20) {
   need(text.length <= most, 'check-too-long');
   const value = parse(text);
@@ -51,41 +45,37 @@ export function decode(text, most = 2 ** 20) {
   return value;
 }
 
-/** @param {string} text @returns {any} */
 export function parse(text) {
   try { return JSON.parse(text); } catch { throw new Finding('malformed', 'check-no-json'); }
 }
 
-/** Whether decoding and encoding gives the same text: `atob` forgives spaces, missing padding and stray bits.
- *  @param {any} text */
+/** Whether decoding and encoding gives the same text: `atob` forgives spaces, missing padding and stray bits. */
 export function isBase64(text) {
   try { return typeof text === 'string' && text !== '' && btoa(atob(text)) === text; } catch { return false; }
 }
 
-/** @param {string} text */
 export function base64(text) {
   need(isBase64(text), 'check-no-base64');
   return Uint8Array.from(atob(text), each => each.charCodeAt(0));
 }
-/** @param {Uint8Array} data at most some kilobytes */
 export const to64 = data => btoa(String.fromCharCode(...data));
-/** @param {string} text @returns {Uint8Array<ArrayBuffer>} */
+
 export const bytes = text => new Uint8Array(new TextEncoder().encode(text));
-/** @param {ArrayBuffer | Uint8Array} data */
+
 export const hex = data => Array.from(new Uint8Array(data), each => each.toString(16).padStart(2, '0')).join('');
-/** @param {string} text */
+
 export const unhex = text => Uint8Array.from(text.match(/../g) ?? [], each => parseInt(each, 16));
-/** @param {Uint8Array[]} parts */
+
 export function concat(...parts) {
   const all = new Uint8Array(parts.reduce((sum, each) => sum + each.length, 0));
   parts.reduce((at, each) => { all.set(each, at); return at + each.length; }, 0);
   return all;
 }
 
-/** The SHA-256 of lines, each with its newline, in hex. @param {(string | number)[]} lines */
+/** The SHA-256 of lines, each with its newline, in hex. */
 export const sha256 = async (...lines) => hex(await crypto.subtle.digest('SHA-256', bytes(lines.join('\n') + '\n')));
 
-/** "Deal": HMAC-SHA256 of lines under a key in hex, in hex. @param {string} key @param {(string | number)[]} lines */
+/** "Deal": HMAC-SHA256 of lines under a key in hex, in hex. */
 export async function hmac(key, ...lines) {
   const held = await crypto.subtle.importKey('raw', unhex(key), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
   return hex(await crypto.subtle.sign('HMAC', held, bytes(lines.join('\n') + '\n')));

@@ -12,53 +12,50 @@ const ENDS = ['resign', 'timeout', 'annul', 'end'];
 const SILENT = ['rekey', 'revoke', 'delegate']; // a gift for the next entry stays good across them
 const ONLY_KEY = 'only';
 
-/** @param {string} text @param {Object<string, any>} [values] */
 const bad = (text, values) => new Finding('finding', text, values);
 
-/** The time of record as the service states it in this line. @param {Line} [line] @returns {?string} */
+/** The time of record as the service states it in this line. */
 const ownTime = line => line?.receipt?.at ?? (line?.entry.by === 'server' ? line.entry.at : null);
 
-/** The last line that has the service's word. @param {Line[]} lines */
 const lastWorded = lines => lines.findLastIndex(line => line.receipt || line.entry.by === 'server');
 
 /** The lines of a game from the first on: whose turn runs, which keys count, and what is known of each time. */
 class Timeline {
-  /** @param {Line[]} lines @param {number} worded the last line that has the service's word */
+  // `worded` is the last line that has the service's word.
   constructor(lines, worded = lastWorded(lines)) {
     this.lines = lines; this.worded = worded;
     this.agreement = lines[0]?.entry.kind === 'offer' ? lines[0].entry.body.agreement : { clock: null, expires: null };
-    /** @type {string[]} */ this.players = [];
-    /** @type {Map<string, string>} */ this.keys = new Map();
-    /** @type {Map<string, string>} the grade that a player demands of mails, or ONLY_KEY */ this.held = new Map();
-    /** @type {?Clock} */ this.clock = null;
-    /** @type {string[]} the heads that a gift may name */ this.heads = [];
-    /** @type {?{seat: number, heads: string[], since: string}} a seed or move, for its credit */ this.due = null;
+    this.players = [];
+    this.keys = new Map();
+    this.held = new Map(); // the grade that a player demands of mails, or ONLY_KEY
+    this.clock = null;
+    this.heads = []; // those that a gift may name
+    this.due = null; // a seed or move, for the credit after it: {seat, heads, since}
     this.invited = false;
   }
 
-  /** T of an entry, null if nobody whose word counts has stated it. @param {number} n */
+  /** T of an entry, null if nobody whose word counts has stated it. */
   time(n) { return ownTime(this.lines[n]) ?? (n < this.worded ? this.lines[n + 1]?.entry.seen : null) ?? null; }
 
-  /** The seconds that a `credit` or `annul` gives back. @param {any} body */
+  /** The seconds that a `credit` or `annul` gives back. */
   credits(body) {
     const { clock } = this.agreement, { gift, outages } = body;
     const lengths = outages.map(({ from, until }) => counted(clock, seconds(from), seconds(until)));
     return lengths.reduce((sum, each) => sum + each, gift?.seconds ?? 0);
   }
-  /** The seconds that the line after line n gives back for it. @param {number} n */
   creditsAfter(n) {
     const next = this.lines[n + 1]?.entry;
     return next?.kind === 'credit' ? this.credits(next.body) : 0;
   }
 
-  /** What counts already for line n itself. @param {number} n */
+  /** What counts already for line n itself. */
   enter(n) {
     const { body, by, kind, prev } = this.lines[n].entry;
     this.heads = [...(SILENT.includes(this.lines[n - 1]?.entry.kind) ? this.heads : []), prev];
     if ((kind === 'open' || kind === 'join') && body.gateway) this.held.set(by, ONLY_KEY);
   }
 
-  /** What counts after line n. @param {number} n */
+  /** What counts after line n. */
   leave(n) {
     const { body, by, kind } = this.lines[n].entry, stated = ownTime(this.lines[n]) ?? this.lines[n + 1]?.entry.seen;
     if (kind === 'open' || kind === 'join') this.keys.set(by, body.key);
@@ -75,7 +72,7 @@ class Timeline {
     } else this.follow(n, stated);
   }
 
-  /** @param {number} n @param {?string} stated T of the line, by whomever */
+  /** `stated` is T of the line, by whomever. */
   follow(n, stated) {
     const { by, kind } = this.lines[n].entry, { clock, heads } = this, seat = this.players.indexOf(by);
     this.due = null;
@@ -88,8 +85,7 @@ class Timeline {
   }
 }
 
-/** The first line in which a pass finds something. @param {Timeline} log
- *  @param {(log: Timeline, n: number) => Promise<?Finding> | ?Finding} pass @returns {Promise<?Fault>} */
+/** The first line in which a pass finds something. */
 async function firstFault(log, pass) {
   for (const [n, { service }] of log.lines.entries()) {
     log.enter(n);
@@ -102,14 +98,12 @@ async function firstFault(log, pass) {
 
 // --- receipts and times
 
-/** @param {Line[]} lines @returns {Promise<?Fault>} */
 export async function recordFault(lines) {
   const receipts = await receiptFault(lines), standing = lines.slice(0, receipts?.entry ?? lines.length);
   const signed = lines.findLastIndex(line => line.entry.by === 'server'); // false receipts say nothing
   return await firstFault(new Timeline(standing, Math.max(signed, lastWorded(standing))), recordFinding) ?? receipts;
 }
 
-/** @param {Line[]} lines @returns {Promise<?Fault>} */
 async function receiptFault(lines) {
   const service = lines.at(-1)?.service;
   if (!service || !lines.some(line => line.receipt)) return null;
@@ -131,7 +125,6 @@ async function receiptFault(lines) {
   return null;
 }
 
-/** @param {Timeline} log @param {number} n @returns {Promise<?Finding>} */
 async function recordFinding(log, n) {
   const { entry: { at, body, by, kind, seen }, receipt } = log.lines[n], before = log.lines[n - 1], time = log.time(n);
   if (before && seen !== (ownTime(before) ?? seen)) return bad('check-seen', { seen, at: ownTime(before) });
@@ -150,13 +143,13 @@ async function recordFinding(log, n) {
   return by === 'server' ? null : mailFinding(by, body.mail, log.held.get(by));
 }
 
-/** "Held keys". @param {Timeline} log @param {number} n */
+/** "Held keys". */
 async function isCertified(log, n) {
   const { entry: { body: { gateway: { address, at, key, origin, sig } }, by }, service } = log.lines[n];
   return !service || signed(service.key, 'hkoji.held.v1', sig, encode({ address, at, key, name: by, origin, v: 1 }));
 }
 
-/** "Mails". @param {string} name @param {any} mail @param {string} [demanded] ONLY_KEY, a grade, or nothing */
+/** "Mails": `demanded` is ONLY_KEY, a grade, or nothing. */
 function mailFinding(name, mail, demanded) {
   if (!mail) return demanded === ONLY_KEY ? bad('check-mail-missing', { name }) : null;
   if (!demanded) return bad('check-mail-own-key', { name });
@@ -167,10 +160,8 @@ function mailFinding(name, mail, demanded) {
 
 // --- credits, and games called off
 
-/** @param {Line[]} lines */
 export const creditFault = lines => firstFault(new Timeline(lines), creditFinding);
 
-/** @param {Timeline} log @param {number} n @returns {Promise<?Finding>} */
 async function creditFinding(log, n) {
   const { body, kind, seen } = log.lines[n].entry, { clock, due } = log;
   if (kind === 'credit') return due ? helpFinding(log, n, due, seen) : bad('check-credit-place');
@@ -181,7 +172,7 @@ async function creditFinding(log, n) {
   return helpFinding(log, n, { seat: body.seat, heads: log.heads, since: timeText(clock.since) }, log.time(n));
 }
 
-/** "Calling a game off": both players have said so about this head. @param {Timeline} log @param {number} n */
+/** "Calling a game off": both players have said so about this head. */
 async function callFinding(log, n) {
   const { body, game, prev } = log.lines[n].entry;
   if (log.players.length !== 2) return bad('check-called-off-alone');
@@ -195,8 +186,7 @@ async function callFinding(log, n) {
   return null;
 }
 
-/** "Gifts of time", "Outages": what is given back to a seat for one entry, with T `until` if that is known.
- *  @param {Timeline} log @param {number} n @param {NonNullable<Timeline['due']>} due @param {?string} until */
+/** "Gifts of time", "Outages": what is given back to a seat for one entry, with T `until` if that is known. */
 async function helpFinding(log, n, { seat, heads, since }, until) {
   const { body: { gift, outages }, game } = log.lines[n].entry, giver = log.players[1 - seat];
   const way = log.held.get(log.players[seat]) === ONLY_KEY ? 'mail' : 'http';
@@ -217,16 +207,13 @@ async function helpFinding(log, n, { seat, heads, since }, until) {
   return null;
 }
 
-/** How an entry came. @param {Line} line */
 const wayOf = ({ entry: { by, body: { mail } } }) =>
   by === 'server' || mail?.grade === 'none' ? null : mail ? 'mail' : 'http';
 
 // --- clocks
 
-/** @param {Line[]} lines */
 export const clockFault = lines => firstFault(new Timeline(lines), clockFinding);
 
-/** @param {Timeline} log @param {number} n @returns {?Finding} */
 function clockFinding(log, n) {
   const { body, by, kind } = log.lines[n].entry, { clock } = log, time = log.time(n), seat = log.players.indexOf(by);
   if (!clock?.runs) return kind === 'timeout' ? bad('check-no-clock') : null;
@@ -240,7 +227,7 @@ function clockFinding(log, n) {
   return clock.isLate(seat, seconds(time), log.creditsAfter(n)) ? bad('check-late', { at: time }) : null;
 }
 
-/** The clock after the last line whose time is known; null if none has begun. @param {Line[]} lines */
+/** The clock after the last line whose time is known; null if none has begun. */
 export function clockAfter(lines) {
   const log = new Timeline(lines.slice(0, lastWorded(lines) + 1));
   for (const n of log.lines.keys()) { log.enter(n); log.leave(n); }

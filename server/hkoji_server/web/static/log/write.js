@@ -9,15 +9,14 @@ import { field, keyText, rawSignature, sign, TYPE, u32 } from './sig.js';
  *  @typedef {{game: string, seq: number, head: string, time: string}} Place */
 
 export const now = () => new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-/** @param {number} count */
+
 export const fresh = count => hex(crypto.getRandomValues(new Uint8Array(count)));
 
 // --- keys
 
 const PKCS8 = unhex('302e020100300506032b657004220420'); // RFC 8410: what stands before the 32 bytes of a key
 
-/** The key of 32 bytes. WebCrypto tells the public half only of a key that may be exported.
- *  @param {Uint8Array} seed @returns {Promise<Signer>} */
+/** The key of 32 bytes. WebCrypto tells the public half only of a key that may be exported. */
 export async function keyOf(seed) {
   const pkcs8 = concat(PKCS8, seed);
   const open = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', true, ['sign']);
@@ -27,18 +26,17 @@ export async function keyOf(seed) {
   return { key, raw, text: keyText(raw) };
 }
 
-/** "Invitation by link". @param {string} code */
+/** "Invitation by link". */
 export const linkKey = async code => keyOf(unhex(await sha256('hkoji.link.v1', code)));
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** A key as 52 letters, for password managers: base32 (RFC 4648) in lower case. @param {Uint8Array} seed */
+/** A key as 52 letters, for password managers: base32 (RFC 4648) in lower case. */
 export function toLetters(seed) {
   const bits = Array.from(seed, each => each.toString(2).padStart(8, '0')).join('').padEnd(260, '0');
   return bits.replace(/.{5}/g, five => LETTERS[parseInt(five, 2)]);
 }
 
-/** @param {string} text */
 export function fromLetters(text) {
   const letters = text.toLowerCase().replace(/[\s-]/g, '');
   need(/^[a-z2-7]{51}[aq]$/.test(letters), 'check-no-letters');
@@ -51,7 +49,6 @@ export function fromLetters(text) {
 const MAGIC = concat(bytes('openssh-key-v1'), Uint8Array.of(0)), NONE = field(bytes('none'));
 const [BEGIN, END] = ['BEGIN', 'END'].map(word => `-----${word} OPENSSH PRIVATE KEY-----`);
 
-/** @param {Uint8Array} seed @param {Uint8Array} raw @param {string} comment the player's name */
 export function keyFile(seed, raw, comment) {
   const guess = crypto.getRandomValues(new Uint8Array(4));
   const inner = concat(guess, guess, TYPE, field(raw), field(concat(seed, raw)), field(bytes(comment)));
@@ -60,7 +57,7 @@ export function keyFile(seed, raw, comment) {
   return [BEGIN, ...to64(all).match(/.{1,70}/g) ?? [], END, ''].join('\n');
 }
 
-/** The 32 bytes and the comment of a key file without a passphrase. @param {string} text */
+/** The 32 bytes and the comment of a key file without a passphrase. */
 export function readKeyFile(text) {
   const found = text.split(BEGIN)[1]?.split(END)[0];
   need(found, 'check-no-key-file');
@@ -80,7 +77,6 @@ export function readKeyFile(text) {
   return { seed: both.slice(0, 32), comment: new TextDecoder().decode(inner.string()) };
 }
 
-/** @param {Uint8Array} data */
 function reader(data) {
   let at = 0;
   const take = count => {
@@ -94,27 +90,25 @@ function reader(data) {
 
 // --- entries and statements
 
-/** @param {Signer} signer @param {string} by @param {Place} last @param {string} kind @param {any} body */
 export async function entry(signer, by, last, kind, body) {
   const { game, head, seq, time } = last;
   const text = encode({ at: now(), body, by, game, kind, prev: head, seen: time, seq: seq + 1, v: 1 });
   return { entry: text, sig: await sign(signer, 'hkoji.entry.v1', text) };
 }
 
-/** A signed statement. @param {Signer} signer @param {string} space its namespace @param {Object<string, any>} value */
+/** A signed statement in the namespace `space`. */
 export async function state(signer, space, value) {
   const text = encode({ ...value, v: 1 });
   return { text, sig: await sign(signer, space, text) };
 }
 
-/** "Entropy" of a player's key for a game, 64 hex digits: the same on each device that has the key. The signature that
- *  it is the hash of is never sent. @param {Signer} signer @param {string} game @param {string} head of the offer */
+/** "Entropy" of a player's key for a game, 64 hex digits: the same on each device that has the key. The signature
+ *  that it is the hash of is never sent. */
 export async function entropyOf(signer, game, head) {
   const sig = await rawSignature(signer, 'hkoji.entropy.v1', encode({ game, head, v: 1 }));
   return hex(await crypto.subtle.digest('SHA-256', sig));
 }
 
-/** @param {string} game @param {0 | 1} seat @param {string} entropy */
 export const commitEntropy = (game, seat, entropy) => sha256('hkoji.entropy.v1', game, seat, entropy);
 
 // --- moves
@@ -125,12 +119,10 @@ export const NOTATION = {
   'geishas-road': { width: 2, acts: 'RIGC', hides: { I: [[0], [1]] } },
 };
 
-/** The cards that an action names. @param {string} ruleset @param {string} action */
 export const cardsOf = (ruleset, action) =>
   action.slice(1).match(new RegExp(`.{1,${NOTATION[ruleset].width}}`, 'g')) ?? [];
 
-/** The body of a move, and the openings of its hidden cards. @param {string} ruleset @param {Place} last
- *  @param {string} action in full */
+/** The body of a move, and the openings of its hidden cards. */
 export async function move(ruleset, { game, seq }, action) {
   const { acts, hides } = NOTATION[ruleset], kind = action[0], cards = cardsOf(ruleset, action);
   const groups = (acts.includes(kind) && hides[kind]) || [], hidden = groups.flat();
