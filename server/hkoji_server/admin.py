@@ -251,6 +251,13 @@ def examine(
         yield from examine_mail(settings, tools_of())
 
 
+def examine_pages(url: str) -> Iterator[DoctorCheck]:
+    """Compares the pages of the service at `url` with those of this package."""
+    from hkoji_server.web.page_doctor import examine
+
+    yield from examine(url)
+
+
 def _find(data: Path | None, database: str | None) -> tuple[Settings, Location]:
     settings = load(data=data, database=database)
     return settings, location_of(settings)

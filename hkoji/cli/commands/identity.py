@@ -318,7 +318,10 @@ commands.add_typer(mail, name="mail")
 commands.add_typer(notify, name="notify")
 
 
-@commands.command(epilog="Examples: hkoji doctor; hkoji doctor --mail --config /etc/hkoji/service.toml")
+@commands.command(
+    epilog="Examples: hkoji doctor; hkoji doctor --server https://hanamikoji.example; "
+    "hkoji doctor --mail --config /etc/hkoji/service.toml"
+)
 def doctor(
     data: Annotated[Path | None, typer.Option("--data", help="Check the service in this folder.")] = None,
     database: Annotated[str | None, typer.Option("--database", help="Check the service on this database.")] = None,
@@ -327,14 +330,28 @@ def doctor(
         bool, typer.Option("--mail", help="Check also how it plays by mail, by two mails to itself.")
     ] = False,
     config: Annotated[Path | None, typer.Option("--config", help="Its settings file (TOML).")] = None,
+    server: Annotated[
+        str | None, typer.Option("--server", help="Compare the pages of a service with this program's.")
+    ] = None,
     json: Json = False,
 ) -> Exit:
     """Check your files, key, pins, service and clock.
 
-    With --data, --database or --config, check a service that you operate. Each line is ok, warn or fail, and names the
-    next step. Exit code 1 if a check failed. Nothing is changed.
+    With --data, --database or --config, check a service that you operate. With --server, check whether the pages of a
+    service are those of this program. Each line is ok, warn or fail, and names the next step. Exit code 1 if a check
+    failed. Nothing is changed.
     """
-    if mail or any(each is not None for each in (data, database, backups, config)):
+    own = mail or any(each is not None for each in (data, database, backups, config))
+    if own and server is not None:
+        raise UsageError(
+            tell("--server looks at a service from outside; the other options look at one of yours"),
+            hint=tell("give it alone"),
+        )
+    if server is not None:
+        from hkoji.cli.service import service_function
+
+        return show_checks(service_function("admin").examine_pages(server))
+    if own:
         from hkoji.cli.service import service_function
 
         examined = service_function("admin").examine(data, database, backups=backups, mail=mail, config=config)

@@ -45,11 +45,12 @@ _PARTS: Final = {
 
 async def send_service_worker(_: Request) -> Response:
     """Answers with the script."""
-    return Response(_script(), headers=_HEADERS, media_type="text/javascript")
+    return Response(script(), headers=_HEADERS, media_type="text/javascript")
 
 
 @cache
-def _script() -> bytes:
+def script() -> bytes:
+    """Returns the script as it is sent."""
     made = static_files()
     texts = {
         lang: {key: say(text) for key, text in (TITLES | _PARTS).items()}
