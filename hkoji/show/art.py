@@ -365,13 +365,14 @@ def picture_ids() -> dict[str, Picture]:
 
 def sprite() -> str:
     """Returns `art.svg`: a symbol for each picture, which a page shows by `<use href="art.svg#mA">`."""
+    # On each symbol: a `<use>` of another file inherits nothing from that file's root.
+    joins = 'stroke-linejoin="round" stroke-linecap="round"'
     symbols = (
-        f'<symbol id="{name}" viewBox="0 0 {_number(picture.width)} {_number(picture.height)}">'
+        f'<symbol id="{name}" viewBox="0 0 {_number(picture.width)} {_number(picture.height)}" {joins}>'
         f"{''.join(map(_element, picture.shapes))}</symbol>"
         for name, picture in picture_ids().items()
     )
-    joins = 'stroke-linejoin="round" stroke-linecap="round"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {joins}>{"".join(symbols)}</svg>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg">{"".join(symbols)}</svg>'
 
 
 def _element(shape: Shape) -> str:

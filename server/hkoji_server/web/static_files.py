@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import LANGUAGES
+from hkoji.show.art import sprite
 from hkoji_server.web.page_texts import words_in
 
 FOLDER: Final = Path(__file__).with_name("static")
@@ -89,6 +90,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
         if path.suffix in _TYPES:
             body = path.read_bytes()
             yield path.relative_to(FOLDER).as_posix(), as_sent(body) if path.suffix == ".js" else body
+    yield "art.svg", sprite().encode()
     for language in LANGUAGES:
         words = words_in(load_speaker(language))
         yield f"words.{language}.json", json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode()
