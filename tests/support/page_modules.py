@@ -150,9 +150,14 @@ def _chromium(program: Path, folder: Path, address: str) -> Any:  # Any: a conte
     return _running([str(program), *CHROMIUM_OPTIONS, "--headless=new", f"--user-data-dir={folder}", address])
 
 
-def _firefox(program: Path, folder: Path, address: str) -> Any:  # Any: a context manager
+def write_firefox_profile(folder: Path) -> None:
+    """Writes a profile with which Firefox asks its makers for nothing."""
     lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in _FIREFOX.items())
     (folder / "user.js").write_text("".join(lines))
+
+
+def _firefox(program: Path, folder: Path, address: str) -> Any:  # Any: a context manager
+    write_firefox_profile(folder)
     return _running([str(program), "--headless", "--no-remote", "--profile", str(folder), address], HOME=str(folder))
 
 
