@@ -315,7 +315,7 @@ class Board(ABC):
         return (lines[own:] or lines[max(own - 1, 0) :])[-_NEWS:]
 
     def event_line(self, event: Event) -> str:
-        """What an event of the rules was, in words, three spaces and notation; empty for one that is no news."""
+        """An event of the rules in words, three spaces and notation; empty for one that is no news."""
         if isinstance(event, DECISIONS):
             return self.decision_line(event.seat, event.action)
         if isinstance(event, Reveal):

@@ -1,4 +1,4 @@
-"""What two players agree on beside the rules, in sentences: the clock, and whether the game is rated."""
+"""The agreement of two players beside the rules, in sentences: the clock, and whether the game is rated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What boards of pages show: each card of the table once, and nothing that the observer of the position cannot know."""
+"""Boards of pages show each card of the table once, and nothing that the observer of the position cannot know."""
 
 from __future__ import annotations
 

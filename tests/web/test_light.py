@@ -15,7 +15,8 @@ from tests.web.test_without_scripts import BROWSER, open_page
 
 REQUESTS: Final = 6
 BYTES: Final = 20_000
-_LOADED: Final = re.compile(r'(?:src|<use[^>]* href|<link [^>]*href)="(/[^"#]+)')
+_LOADED: Final = re.compile(r'(?:src|<use[^>]* href|<link rel="(?!apple)[^>]*href)="(/[^"#]+)')
+"""Only phones that put a page on the home screen load the icon of Apple's."""
 _IMPORTED: Final = re.compile(r"^import[^']*'(\./[^']+)'", re.MULTILINE)
 
 

@@ -64,7 +64,7 @@ def test_a_wrong_type_is_found(tmp_path: Path) -> None:
     assert "static/b.js(2,6): error TS2345" in found
 
 
-def test_what_is_sent_is_the_script_without_its_comments() -> None:
+def test_scripts_are_sent_without_their_comments() -> None:
     script = b"""// says what it is
 const a = /** @type {number} */ (1); // why
 /** Adds one.

@@ -288,7 +288,7 @@ def test_lists_name_no_game_of_a_link(service: Service, players: tuple[Player, P
 
 
 def test_a_service_without_pages(tmp_path: Path) -> None:
-    """What people still open says what to type. It has no script and no style, and loads nothing."""
+    """The pages that are left say what to type. They have no script and no style, and load nothing."""
     url = "https://hkoji.example/install"
     with serving(tmp_path / "data", forked=True, options=["--no-web"], settings={"install_url": url}) as service:
         assert service.ask("GET", "/v1/service").json["web"] is False

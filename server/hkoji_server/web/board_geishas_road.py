@@ -1,4 +1,4 @@
-"""What the board of Geisha's Road shows of a position, as values for `templates/board_geishas_road.html`.
+"""The board of Geisha's Road: all that it shows of a position, as values for `templates/board_geishas_road.html`.
 
 A board depends on its position alone, which knows what its observer knows: it can show nothing else.
 """

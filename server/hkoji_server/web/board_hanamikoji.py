@@ -1,4 +1,4 @@
-"""What the board of Hanamikoji shows of a position, as values for `templates/board_hanamikoji.html`.
+"""The board of Hanamikoji: all that it shows of a position, as values for `templates/board_hanamikoji.html`.
 
 A board depends on its position alone, which knows what its observer knows: it can show nothing else.
 """

@@ -1,4 +1,4 @@
-"""What the boards of both games share, as values for templates: a player's strip, an action, what is on offer."""
+"""Values that the boards of both games share, for templates: a player's strip, an action, what is on offer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page of a game shows, as values for its template.
+"""The page of a game: all that it shows, as values for its template.
 
 A page at entry N is made of the lines up to N alone, so it is the same before and after what comes later. Only a page
 without `at` shows what is so now: the clock, and after the end the choice of eyes.
@@ -30,7 +30,7 @@ from hkoji_server.service.games.statements import ClockReport
 
 
 class Clock(NamedTuple):
-    """What the clocks of a game show: whose time runs until when, both reserves at the beginning of the turn, and who
+    """The clocks of a game: whose time runs until when, both reserves at the beginning of the turn, and who
     wishes to call the game off. Without a seat `deadline` is until when a guest can join."""
 
     deadline: str | None
@@ -82,7 +82,7 @@ class Seen(NamedTuple):
 
     @property
     def drawn(self) -> Mapping[str, object]:
-        """What the board shows, for the template `board_RULESET.html`."""
+        """The board as values, for the template `board_RULESET.html`."""
         name = f"hkoji_server.web.board_{self.ruleset.replace('-', '_')}"
         if find_spec(name) is None:
             return {}
@@ -96,7 +96,7 @@ class Seen(NamedTuple):
 
     @property
     def terms(self) -> list[str]:
-        """What the players have agreed on, in sentences."""
+        """The agreement of the players, in sentences."""
         setup = self.position.course.setup
         options = brief_type(setup.ruleset.name).options(setup.ruleset, self.say)
         return [*options, *terms_lines(setup.agreement, self.say)]
@@ -113,7 +113,7 @@ class Seen(NamedTuple):
         steps = self.position.replay.steps
         closed = closing_body(step.body for step in steps)
         for before, step in zip((None, *steps), steps, strict=False):
-            # What a round brings to an end is told in that round, although the next is dealt by then.
+            # The entry that ends a round is told in that round, although the next is dealt by then.
             number = before.course.state.round if before else 0
             told = tuple(self._told(step))
             played = bool(told)

@@ -157,7 +157,7 @@ TEXTS: Final[dict[str, Text]] = {
     "game.shell": tell("To look at it or to play it, in a terminal:"),
     "game.steps": tell("Steps"),
     "game.table": tell("The table"),
-    "game.terms": tell("What was agreed"),
+    "game.terms": tell("The agreement"),
     "game.turn": tell("Turn the table round"),
     "game.until": tell("The time of {name} ends:", name="{name}"),
     "game.words": tell("The board in words"),
@@ -196,7 +196,7 @@ TEXTS: Final[dict[str, Text]] = {
     "check.step.3": tell("The keys are the expected ones, and none is weak."),
     "check.step.4": tell("Each entry is signed by its author."),
     "check.step.5": tell("Receipts, times and clocks fit together."),
-    "check.step.6": tell("What was hidden and is open now is what was committed to."),
+    "check.step.6": tell("All that was hidden and is open now was committed to."),
     "check.step.7": tell("Chance decided as seed and entropy say."),
     "check.title": tell("Check a log"),
     "check.trust": tell(
@@ -213,7 +213,7 @@ TEXTS: Final[dict[str, Text]] = {
     "error.home": tell("To the front page"),
     "error.title": tell("This did not work"),
 }
-"""What templates say, by key."""
+"""The texts of templates, by key."""
 
 WORDS: Final[dict[str, Text]] = {
     # --- check
@@ -511,7 +511,7 @@ WORDS: Final[dict[str, Text]] = {
     "push-start": tell("Tell me here"),
     "push-stop": tell("Tell me no more"),
 }
-"""What scripts say, by key."""
+"""The texts of scripts, by key."""
 
 
 def worded(key: str, say: Speaker, values: dict[str, object]) -> str:

@@ -73,7 +73,7 @@ class Pages:
         ]
 
     async def front(self, request: Request) -> Response:
-        """What this service is, the games that can be joined and watched, and how to play with a friend."""
+        """The front page: what this service is, its public games, and how to play with a friend."""
         reader, cases = reader_of(request), self._cases
         facts = {
             "origin": cases.origin,

@@ -2,7 +2,7 @@
 // key; where this browser has one, or the page needs a script, it loads the module of the page.
 
 const body = document.body;
-const { page, static: base = '', lang = 'en', game, last, status } = body.dataset;
+const { page, static: base = '', lang = 'en', game, last, status: state } = body.dataset;
 const MINUTE = 60_000;
 const UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60]]);
 
@@ -112,7 +112,7 @@ async function runModule() {
 showTimes();
 if (game) {
   addEventListener('keydown', step);
-  if (shownLast() && status !== 'finished' && status !== 'cancelled') {
+  if (shownLast() && state !== 'finished' && state !== 'cancelled') {
     hearNews();
     askClock();
     setInterval(askClock, MINUTE);
