@@ -25,6 +25,7 @@ from tests.support.forked import run_forked
 from tests.support.home_shell import HomeShell, finish, open_and_join
 from tests.support.service import Service, serving
 
+ROOT = Path(__file__).parents[2]
 MOST = 6
 """The most connections of one address to a process."""
 PATIENCE = 3
@@ -182,7 +183,7 @@ def test_browsers_learn_https_only_where_all_ports_are(
 
 
 def test_the_commands_of_the_page_for_hosts_at_home_work(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "hosting.md").read_text()
+    page = (ROOT / "docs" / "hosting.md").read_text()
     section = page.partition("## A page at home")[2].partition("\n## ")[0]
     commands = "".join(re.findall(r"^    (.*\n)", section, re.MULTILINE)).replace("\\\n", "").splitlines()
     make, start = (shlex.split(each.replace("192.168.1.20", "127.0.0.1")) for each in commands)
@@ -194,3 +195,5 @@ def test_the_commands_of_the_page_for_hosts_at_home_work(tmp_path: Path) -> None
         alice.run("init", "alice")
         alice.run("register", "--server", started.url)
     check_name(own.certificate, "https://my-machine.local:8443")
+    readme = (ROOT / "README.md").read_text().replace("\\\n", "")
+    assert start in [shlex.split(line) for line in re.findall(r"^    (hkoji serve .*)$", readme, re.MULTILINE)]
