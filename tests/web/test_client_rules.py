@@ -304,6 +304,22 @@ def test_a_known_player_said_to_be_held(scene: Scene, elsewhere: bool) -> None:
     assert scene.server.posts == sent
 
 
+def test_a_host_by_mail_is_said_before_the_join(scene: Scene) -> None:
+    origin = scene.server.url
+    gateway = certify(scene.service.key, address="ab" * 32, at=AT, key=HELD.public, name="carol", origin=origin)
+    body = entry_kinds.Open(
+        "cd" * 32, HELD.public, entry_kinds.Invite("bob"), gateway, MailClaim("ab" * 32, MailGrade.TOKEN)
+    )
+    game = scene.alice.offer()
+    lines = scene.service.games[game].lines
+    line = follow(scene.service.key, lines[0], body, "carol", HELD)
+    lines.append(line._replace(sig=HELD.sign(sshsig.GATEWAY, line.entry.message)))
+    sent = scene.server.posts
+    scene.bob.game(game, "refresh")
+    assert ["held-player", {"entry": 2, "name": "carol"}] in scene.bob.do("remarks")
+    assert scene.server.posts == sent
+
+
 def test_a_delegate_is_followed_and_reported(scene: Scene) -> None:
     key, origin = scene.service.key, scene.server.url
     gateway = certify(key, address="ab" * 32, at=AT, key=HELD.public, name="alice", origin=origin)

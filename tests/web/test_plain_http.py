@@ -1,0 +1,52 @@
+"""An address without https that is not this machine: the page of a link shows, offers no seat, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.browsers import CHROMIUM_OPTIONS, needs_browser
+from tests.support.service import Player, Service, serving
+from tests.support.visits import PHONE, Faults, visit
+from tests.web.test_invite import Heard
+from tests.web.test_join import invite
+
+
+@pytest.fixture
+def far(tmp_path: Path) -> Iterator[Service]:
+    """A service that calls itself by a name that is not this machine's."""
+    with serving(tmp_path / "data", forked=True, options=("--origin", "http://far.example")) as started:
+        yield started
+
+
+@pytest.fixture
+def page(far: Service, chromium: object, faults: Faults) -> Iterator[Page]:
+    """A page in a browser that finds this name here."""
+    faults.expect("Cross-Origin-Opener-Policy")  # a browser heeds it on safe addresses only, and says so
+    rule = f"--host-resolver-rules=MAP far.example:80 127.0.0.1:{far.port}"
+    playwright = chromium.browser_type  # type: ignore[attr-defined] # a browser of Playwright
+    browser = playwright.launch(executable_path=needs_browser("chromium"), args=[*CHROMIUM_OPTIONS, rule])
+    yield visit(browser, faults, PHONE)
+    browser.close()
+
+
+def test_nobody_can_play_without_https(far: Service, page: Page) -> None:
+    host = Player(far, "alice").register()
+    link, heard = invite(host), Heard(page)
+    assert link.startswith("http://far.example/i/")
+    page.goto(link)
+    says = page.locator("#invite-says")
+    expect(says).to_contain_text("This address is not safe for playing")
+    expect(says).to_contain_text(f"hkoji join '{link}'")
+    assert page.url == link  # with its code, to be copied whole
+    for place in ("#invite-name", "#invite-key", "#invite-join"):
+        assert not page.locator(place).is_visible()
+    assert heard.posts == []
+    assert not heard.says(link[-32:])
+    assert page.evaluate("() => sessionStorage.length") == 0
+    game = link.split("/i/")[1][:32]
+    page.goto(f"http://far.example/g/{game}")  # anybody can watch
+    expect(page.locator("main")).to_contain_text("The game waits for whoever has its link to join.")
