@@ -78,6 +78,10 @@ class PagePlayer:
     def game(self, game: str, call: str, *args: Any) -> Any:  # Any: JSON
         return self.do("call", on=game, call=call, args=args)
 
+    def state(self, game: str, call: str, *args: Any) -> Any:  # Any: JSON
+        """Says something beside the log: a function of client/statements.js."""
+        return self.do("statement", game=game, call=call, args=args)
+
     def join(self, link: str) -> str:
         """Joins by a link, as the page does: looks at it, proves it, joins. Returns the game."""
         shown = self.do("link", text=link)

@@ -126,11 +126,12 @@ export class Game extends Reading {
     if (this.lines.some(each => each.text.includes(key))) return void this.session.remark('key-named-already');
     const place = { game: this.id, prev: this.last.head, seq: this.last.seq + 1 };
     const { sig: proof } = await write.state(this.session.me, 'hkoji.rekey.v1', { ...place, key, name, old });
-    if (await this.store.get('keys', old)) return void await this.post('rekey', { key, old, proof });
     const { earlier } = await this.session.player(name);
-    if (!earlier.some(each => each.key === old && each.revoked)) return void this.session.remark('key-elsewhere');
-    await this.session.json('POST', `${this.path}/recovery`, { proof }, { login: true });
-    await this.fetch();
+    if (earlier.some(each => each.key === old && each.revoked)) { // then only the service can declare it
+      await this.session.json('POST', `${this.path}/recovery`, { proof }, { login: true });
+      await this.fetch();
+    } else if (await this.store.get('keys', old)) await this.post('rekey', { key, old, proof });
+    else this.session.remark('key-elsewhere');
   }
 
   /** The key that counts for this player in this game. */

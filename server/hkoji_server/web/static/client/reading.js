@@ -8,10 +8,9 @@ import { cardsOf, NOTATION } from '../log/write.js';
 import * as trust from './trust.js';
 
 const { refuse } = trust;
-const quoted = text => `"${text.replaceAll('"', '\\"')}"`;
 /** A line of an answer, as it stands in a log file. */
-export const lineText = ({ entry, receipt: { sig: seal, text }, sig }) =>
-  `{"entry":${quoted(entry)},"receipt":{"sig":"${seal}","text":${quoted(text)}},"sig":"${sig}"}`;
+export const lineText = ({ entry, receipt, sig }) =>
+  `{"entry":${trust.quoted(entry)},"receipt":${trust.signedText(receipt)},"sig":"${sig}"}`;
 const ENDS = ['lapse', 'cancel', 'resign', 'timeout', 'annul', 'end'];
 
 export class Reading {

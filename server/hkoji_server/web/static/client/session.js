@@ -169,16 +169,27 @@ export class Session {
     }
   }
 
-  /** Registers the player, by the statement that was kept first. `code` is that of the operator. */
+  /** A statement about the own key, as it was kept before it was sent for the first time. @param {string} kind */
+  async stated(kind) {
+    const { name, text: key } = this.me, place = [kind, key, name];
+    const said = await this.store.get('statements', place)
+      ?? await state(this.me, `hkoji.${kind}.v1`, { at: now(), key, name, origin: this.service.origin });
+    await this.store.keep([['statements', place, said]]);
+    return said;
+  }
+
+  /** Keeps that the service knows the player by this key, after earlier ones. @param {string[]} earlier */
+  registered(key, earlier = []) {
+    const { name } = this.me, pin = newPin(name, key, 'compared');
+    return this.store.keep([['meta', 'registered', key], ['meta', 'me', { name, key }], ['meta', 'moving', undefined],
+      ['pins', name, { ...pin, keys: [key, ...earlier], compared: [key, ...earlier] }]]);
+  }
+
+  /** Registers the player. `code` is that of the operator. @param {string} [code] */
   async register(code) {
-    const { name, text: key } = this.me, place = ['register', key, name], { origin } = this.service;
-    let statement = await this.store.get('statements', place);
-    if (!statement) {
-      statement = await state(this.me, 'hkoji.register.v1', { at: now(), key, name, origin });
-      await this.store.keep([['statements', place, statement]]);
-    }
-    await this.json('POST', '/v1/players', code ? { ...statement, code } : statement);
-    await this.store.keep([['pins', name, newPin(name, key, 'compared')], ['meta', 'registered', key]]);
+    const said = await this.stated('register');
+    await this.json('POST', '/v1/players', code ? { ...said, code } : said);
+    await this.registered(this.me.text);
   }
 
   /** The token of a login with the key; a new one if the last has ended. */
@@ -208,36 +219,19 @@ export class Session {
       moving = { key: key.text, body: { ...said, old_sig: await sign(this.me, 'hkoji.newkey.v1', said.text) } };
       await this.store.keep([['keys', key.text, key], ['meta', 'moving', moving]]);
     }
-    await this.json('POST', `/v1/players/${name}/key`, moving.body);
-    return this.moved(moving.key);
+    const { earlier } = await this.json('POST', `/v1/players/${name}/key`, moving.body);
+    await this.registered(moving.key, earlier.map(each => each.key));
+    return this.load();
   }
 
   /** Revokes the current key: nothing that it signs counts any more. */
-  async revoke() {
-    const { name, text: key } = this.me, place = ['revoke', key, name], { origin } = this.service;
-    const said = await this.store.get('statements', place)
-      ?? await state(this.me, 'hkoji.revoke.v1', { at: now(), key, name, origin });
-    await this.store.keep([['statements', place, said]]);
-    return this.json('POST', `/v1/players/${name}/revocation`, said);
-  }
+  async revoke() { return this.json('POST', `/v1/players/${this.me.name}/revocation`, await this.stated('revoke')) }
 
-  /** Takes up a name with this browser's key, by a code of the operator or of a letter. */
+  /** Takes up a name with this browser's key, by a code of the operator or of a letter. @param {string} code */
   async recover(code) {
-    const { name, text: key } = this.me, place = ['recover', key, name], { origin } = this.service;
-    const said = await this.store.get('statements', place)
-      ?? await state(this.me, 'hkoji.recover.v1', { at: now(), key, name, origin });
-    await this.store.keep([['statements', place, said]]);
-    const found = await this.json('POST', `/v1/players/${name}/recovery`, { ...said, code });
-    const pin = newPin(name, key, 'compared');
-    pin.keys.push(...found.earlier.map(each => each.key));
-    await this.store.keep([['pins', name, pin], ['meta', 'registered', key]]);
-  }
-
-  async moved(key) {
-    const { name } = this.me, pin = await this.store.get('pins', name) ?? newPin(name, this.me.text, 'compared');
-    const keys = [...new Set([...pin.keys, key])];
-    await this.store.keep([['meta', 'me', { name, key }], ['meta', 'moving', undefined], ['meta', 'registered', key],
-      ['pins', name, { ...pin, key, keys, compared: [...pin.compared, key] }]]);
+    const said = await this.stated('recover');
+    const { earlier } = await this.json('POST', `/v1/players/${this.me.name}/recovery`, { ...said, code });
+    await this.registered(this.me.text, earlier.map(each => each.key));
     return this.load();
   }
 }

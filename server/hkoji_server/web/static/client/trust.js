@@ -172,13 +172,6 @@ export function verifyHeads(heads, lines) {
   }
 }
 
-/** When the next signed head is wanted, in seconds from now; null where no clock runs for the opponent. */
-export function nextHead(deadline, slack, now) {
-  if (!deadline) return null;
-  const over = seconds(deadline) + slack + 1 - now;
-  return over > 0 ? Math.min(300, over) : 300;
-}
-
 /** At the end, the cards that this player was shown are those that the seed has dealt, and then some of those drawn. */
 export function verifyEnd(deal, view, seat, width) {
   for (const { round, cards } of view.dealt) {
@@ -193,8 +186,9 @@ export function verifyEnd(deal, view, seat, width) {
 
 // --- evidence --------------------------------------------------------------------------------------------------------
 
-const quoted = text => `"${text.replaceAll('"', '\\"')}"`;
-const wrapped = (kind, { sig, text }) => `{"${kind}":{"sig":"${sig}","text":${quoted(text)}}}`;
+export const quoted = text => `"${text.replaceAll('"', '\\"')}"`;
+export const signedText = ({ sig, text }) => `{"sig":"${sig}","text":${quoted(text)}}`;
+const wrapped = (kind, it) => `{"${kind}":${signedText(it)}}`;
 const ROOM = { view: 2 ** 20, head: 2 ** 19, refused: 2 ** 20 + 3 * 2 ** 18 }; // bytes of one game, 3.25 MiB together
 const MOST = { view: 1024, head: 512, refused: 2048 };
 
