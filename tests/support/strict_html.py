@@ -10,7 +10,7 @@ VOID: Final = frozenset(("br", "hr", "img", "input", "link", "meta", "path", "ci
 _NOT_IN_PARAGRAPHS: Final = frozenset(
     ("details", "div", "dl", "h1", "h2", "h3", "main", "nav", "ol", "p", "pre", "section", "table", "ul")
 )
-_PLACES: Final = {"li": ("ol", "ul"), "dt": ("dl", "div"), "dd": ("dl", "div"), "summary": ("details",)}
+_PLACES: Final = {"li": ("ol", "ul", "template"), "dt": ("dl", "div"), "dd": ("dl", "div"), "summary": ("details",)}
 _LOOSE: Final = re.compile(r"&(?!#\d+;|#x[0-9a-fA-F]+;|[a-zA-Z]+;)|<(?![a-zA-Z/!])")
 
 

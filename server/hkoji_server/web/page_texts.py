@@ -64,6 +64,38 @@ TEXTS: Final[dict[str, Text]] = {
         "Install the program hkoji, which needs Python 3.11 or later; the operator knows where to get it. Then type:"
     ),
     "front.title": tell("Two people, a few cards, and all the time you like"),
+    # --- home and new game
+    "home.answer": tell("Look at it"),
+    "home.copy": tell("Copy"),
+    "home.decline": tell("Decline"),
+    "home.games": tell("Your games"),
+    "home.games.none": tell("You have no game yet. Make one below, and send its link to a friend."),
+    "home.invited": tell("Invitations to you"),
+    "home.key": tell("Finish your key"),
+    "home.link": tell("Its link"),
+    "home.share": tell("Share"),
+    "home.take": tell("Join"),
+    "home.take_back": tell("Take back"),
+    "home.waiting": tell("Waiting for somebody to join"),
+    "home.waiting.text": tell("Anybody who has a link can join, once: send each to one friend only."),
+    "new.clock": tell("Clock"),
+    "new.clock.1d/7d": tell("1 day for each turn, and 7 days in reserve"),
+    "new.clock.3d/14d": tell("3 days for each turn, and 14 days in reserve"),
+    "new.clock.none": tell("No clock: nobody can lose on time"),
+    "new.game": tell("Game"),
+    "new.key": tell("Make a key first, or bring yours"),
+    "new.limit": plural(
+        "In the first 24 hours after you register you can ask for {n} game. A rematch counts too, and so does a game "
+        "that you take back.",
+        "In the first 24 hours after you register you can ask for {n} games. A rematch counts too, and so does a game "
+        "that you take back.",
+        1,
+    ),
+    "new.more": tell("Other options, other clocks and series:"),
+    "new.name": tell("For a player of this service"),
+    "new.name.text": tell("Leave it empty to get a link for a friend."),
+    "new.open": tell("Make the game"),
+    "new.rated": tell("Rated, if there is a clock"),
     # --- invitation
     "invite.bring_key": tell("Bring your key"),
     "invite.checked": tell(
@@ -165,6 +197,7 @@ TEXTS: Final[dict[str, Text]] = {
     "player.compare": tell(
         "If you know {name}, compare this fingerprint on another way, such as the telephone.", name="{name}"
     ),
+    "player.compare.do": tell("I have compared this fingerprint"),
     "player.earlier": tell("Earlier keys"),
     "player.fingerprint": tell("Fingerprint"),
     "player.games": tell("Games"),
@@ -207,8 +240,116 @@ TEXTS: Final[dict[str, Text]] = {
         "file nowhere."
     ),
     # --- me
+    "me.COPY": tell("COPY"),
+    "me.block": tell("Block"),
+    "me.block.name": tell("Name"),
+    "me.blocks": tell("Blocked players"),
+    "me.blocks.none": tell("You have blocked nobody."),
+    "me.bring": tell("Bring your key"),
+    "me.bring.do": tell("Use this key"),
+    "me.bring.file": tell("Its file"),
+    "me.bring.locked": tell(
+        "This file has a passphrase, and this page does not read such files. Make a copy without one, choose that, and "
+        "delete it:"
+    ),
+    "me.bring.name": tell("The name of this key"),
+    "me.bring.password": tell("Use this password"),
+    "me.bring.paste": tell("Or its text"),
+    "me.bring.text": tell(
+        "You have a key already? Let your password manager fill it in, or choose its file, or paste it. It stays in "
+        "this browser."
+    ),
+    "me.channel.code": tell("Code"),
+    "me.channel.confirm": tell("Confirm"),
+    "me.channel.remove": tell("Remove"),
+    "me.channels": tell("Where you are told that it is your turn"),
+    "me.channels.text": tell("Another address is added with the command"),
+    "me.choices": tell("Your choices"),
+    "me.forget": tell("Forget me here"),
+    "me.forget.text": tell(
+        "Everything that this browser keeps for this service is deleted, your key too. Your name and your games stay: "
+        "with a copy of the key you play on in any browser. Without a copy they are lost to you."
+    ),
+    "me.held": tell("With these keys the service can sign for you, because you play by mail too:"),
+    "me.invites": tell("Invitations from"),
+    "me.invites.everyone": tell("Everybody"),
+    "me.invites.known": tell("Past opponents, and players whose keys you have compared"),
+    "me.invites.nobody": tell("Nobody"),
+    "me.kept": tell("Kept in this browser"),
+    "me.kept.pins": tell("Keys of other players:"),
+    "me.left": tell(
+        "You have logged out. The key is still here, and cannot be copied from this browser. Anybody who uses this "
+        "browser can log in with it."
+    ),
+    "me.log_out": tell("Log out"),
+    "me.log_out.text": tell(
+        "This browser forgets your cards, ends your login and tells you nothing more. It keeps the key. On a device of "
+        "somebody else press Forget me here instead."
+    ),
+    "me.make": tell("Make a key"),
+    "me.make.do": tell("Make my key"),
+    "me.make.text": tell(
+        "A key is what makes you the player of your name. It is made in this browser and signs your moves here. If you "
+        "play by mail already, type the name that you have: you will be asked for the code of a letter."
+    ),
+    "me.name": tell("Name"),
+    "me.name.form": tell("2 to 32 small letters, digits, - and _. Everybody sees it."),
+    "me.other": tell(
+        "Another key counts for this name now: you have replaced this one somewhere else. Bring that key here. Games "
+        "that still name this key wait for it where both keys are."
+    ),
+    "me.page": tell("Your page"),
+    "me.private": tell("In a private window the key is lost when you close it. Use an ordinary one."),
+    "me.recover": tell("Your code"),
+    "me.recover.code": tell("Code"),
+    "me.recover.do": tell("Make this my key"),
+    "me.recover.text": tell(
+        "This name needs a code before it takes the new key. Somebody who plays by mail gets it in a letter, in answer "
+        "to own key. After a lost or revoked key, ask the operator. Save the new key first."
+    ),
+    "me.register": tell("Register"),
+    "me.register.code": tell("Code of the operator"),
+    "me.register.do": tell("Register this name"),
+    "me.register.text": tell("Save your key first. Then the name is yours, as long as you have the key."),
+    "me.replace": tell("Replace the key"),
+    "me.replace.do": tell("Make a new key"),
+    "me.replace.text": tell(
+        "A new key takes the place of this one for logins and new games at once, and in each game that goes on with "
+        "your next turn. Do it when a copy may be in wrong hands and nobody has used it."
+    ),
+    "me.revoke": tell("Revoke the key"),
+    "me.revoke.do": tell("Revoke my key now"),
+    "me.revoke.text": tell(
+        "Nothing that this key signs counts any more, at once, and you cannot take it back. You play on when the "
+        "operator has given you a code for a new key. Do it when somebody else uses your key."
+    ),
+    "me.revoked": tell("This key is revoked. Make a new one, save it, and ask the operator for a code."),
     "me.script": tell("Your key lives in this browser, and this page needs JavaScript to use it."),
+    "me.service": tell(
+        "Compare the key of the service with somebody who plays here, or with its operator. Nothing is signed before."
+    ),
+    "me.service.confirm": tell("I have compared it"),
     "me.title": tell("Your key"),
+    "me.unblock": tell("Unblock"),
+    # --- a copy of a key
+    "save.again": tell("Choose the file again"),
+    "save.compare": tell("Compare"),
+    "save.copy": tell("Copy as text"),
+    "save.file": tell("Save the file"),
+    "save.have": tell("I have it"),
+    "save.letters": tell("Key as 52 letters"),
+    "save.mode": tell("If others use this computer too:"),
+    "save.password": tell("Keep it in the password manager"),
+    "save.paste": tell("Or paste it here"),
+    "save.prove": tell("Is the copy good?"),
+    "save.prove.text": tell("Then this browser forgets how to copy the key, so nobody can take it from here."),
+    "save.share": tell("Share the file"),
+    "save.text": tell(
+        "The key alone makes you the player of this name. Keep a copy in one or two places of your own: without a copy "
+        "the name is lost with this browser."
+    ),
+    "save.title": tell("Save your key"),
+    "save.username": tell("Name"),
     # --- error
     "error.home": tell("To the front page"),
     "error.title": tell("This did not work"),
@@ -307,6 +448,63 @@ WORDS: Final[dict[str, Text]] = {
     "check-too-long": tell("a line or a text is too long"),
     "check-unexpected-key": tell("the log names another key of {name} than the one that was expected", name="{name}"),
     "check-weak-key": tell("a key is weak: many signatures fit it"),
+    # --- keys, home, choices
+    "channel-code": tell("waits for its code"),
+    "channel-mail": tell("waits for your answer by mail"),
+    "channel-off": tell("is off: notices did not arrive"),
+    "channel-on": tell("is on"),
+    "chosen": tell("Done."),
+    "compared": tell("You have compared this key of {name}.", name="{name}"),
+    "copy-differs": tell("This is another key than yours. Nothing was changed."),
+    "copy-proved": tell("Good. From now on the key can sign here, and cannot be copied from here."),
+    "copy-unproved": tell("First show that you have a copy of your key. Nothing was changed."),
+    "forget-unproved": tell("You may have no copy of your key. Press again if the name may be lost."),
+    "forget-unsent": plural(
+        "{n} signed text has not been sent. Press again if it may be lost.",
+        "{n} signed texts have not been sent. Press again if they may be lost.",
+        1,
+    ),
+    "home-expires": tell("expires {time}", time="{time}"),
+    "home-invites": tell("{name} invites you", name="{name}"),
+    "home-mine": tell("Your turn {time}", time="{time}"),
+    "home-over": tell("Over"),
+    "home-theirs": tell("{name} is to play", name="{name}"),
+    "kept-games": plural("{n} game with your cards", "{n} games with your cards", 1),
+    "kept-unsent": plural("{n} signed text that waits to be sent", "{n} signed texts that wait to be sent", 1),
+    "key-of-another": tell(
+        "{name} has another key at this service, or nobody has this name. Nothing was kept.", name="{name}"
+    ),
+    "key-revoked": tell(
+        "This key of {name} is revoked. Make a new one, and ask the operator for a code.", name="{name}"
+    ),
+    "me-back": tell("Log in as {name}", name="{name}"),
+    "needs-ed25519": tell(
+        "This browser cannot sign. Use Chrome 137, Firefox 129, Safari 17 or a later one. Watching works here too."
+    ),
+    "needs-https": tell("Keys need https. Ask the operator for such an address. Watching works here too."),
+    "no-clipboard": tell("This browser does not let the page copy. Mark the text, and copy it yourself."),
+    "no-such-player": tell("Nobody here is called {name}.", name="{name}"),
+    "opened-for": tell("The game waits for {name}.", name="{name}"),
+    "opened-link": tell("Here is the link. Send it to one friend."),
+    "pin-compared": tell("compared by you"),
+    "pin-differs": tell(
+        "You know {name} with another key: {fingerprint}. Compare before you play.",
+        name="{name}",
+        fingerprint="{fingerprint}",
+    ),
+    "pin-followed": tell("signed by the earlier key"),
+    "pin-link": tell("came by your link"),
+    "pin-seen": tell("seen in a game"),
+    "registration-closed": tell("Nobody can register here now. A name that you have already can be used."),
+    "replace-save": tell("Save the new key. It replaces the old one when you have shown its copy."),
+    "replaced": tell("The new key counts now. Each game follows on your next turn."),
+    "save-kept": tell("Now look whether it is there, and show the copy below."),
+    "their-key-revoked": tell("The key of {name} is revoked. Nobody can invite {name} now.", name="{name}"),
+    "unsent": plural(
+        "{n} signed text has not been sent yet. Open its game first. Nothing was changed.",
+        "{n} signed texts have not been sent yet. Open their games first. Nothing was changed.",
+        1,
+    ),
     # --- the client: why something is refused, and remarks
     "another-game": tell("The service has answered with another game. Nothing was accepted."),
     "another-key": tell(

@@ -28,6 +28,7 @@ from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import OpenFilter, Query
 from hkoji_server.web.game_page import Clock, example, look
 from hkoji_server.web.listed_games import listed
+from hkoji_server.web.offers import offered_clocks, offered_games
 from hkoji_server.web.rendering import KeptPages, Reader, compressed, edition, html, reader_of, rendered, unchanged
 from hkoji_server.web.service_worker import PATH as SERVICE_WORKER_PATH
 from hkoji_server.web.service_worker import send_service_worker
@@ -92,6 +93,9 @@ class Pages:
                 "open": listed(await store.games(Query(status="open", limit=_LISTED, wanted=joinable)), say),
                 "playing": listed(await store.games(Query(status="playing", limit=_LISTED)), say),
                 "finished": listed(await store.games(Query(status="finished", limit=_LISTED)), say),
+                "offered_games": offered_games(),
+                "offered_clocks": offered_clocks(),
+                "new_offers": cases.settings.daily_offers_of_new,
             }
         return self._page(request, "front.html", page="front", headers=vary, **facts, **lists)
 

@@ -86,7 +86,9 @@ function lock(name, work) {
   queues.set(name, turn.catch(() => {}));
   return turn;
 }
-const memory = { get: name => values.get(name) ?? null, set: (name, value) => values.set(name, value) };
+const memory = {
+  get: name => values.get(name) ?? null, set: (name, value) => values.set(name, value), clear: () => values.clear(),
+};
 
 const kept = async () => readdirSync(folder).filter(each => each.endsWith('.json')).map(each => each.slice(0, -5));
 // A fingerprint may have a slash, which no name of a file can have.

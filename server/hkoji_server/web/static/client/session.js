@@ -33,6 +33,7 @@ export const turns = (name, work) => navigator.locks.request(name, work);
 const tab = {
   get: name => { try { return sessionStorage.getItem(name) } catch { return null } },
   set: (name, value) => { try { sessionStorage.setItem(name, value) } catch { /* the next page logs in again */ } },
+  clear() { try { sessionStorage.clear() } catch { /* nothing was kept */ } },
 };
 
 export class Session {

@@ -2,7 +2,7 @@
 // is on disk before it is sent. It knows no keys and no games: values are kept as they come.
 
 /**
- * @typedef {IDBValidKey} Place  a text, or a list such as [game, seq]
+ * @typedef {IDBValidKey | IDBKeyRange} Place  a text, or a list such as [game, seq]; a range is removed as a whole
  * @typedef {any[]} Change  store, place and value; a value of undefined removes what is there
  * @typedef {{get(store: string, place: Place): Promise<any>, list(store: string, ...prefix: string[]): Promise<any[]>,
  *   keep(changes: Change[]): Promise<void>}} Store
@@ -23,6 +23,15 @@ export async function keptServices() {
   const found = await indexedDB.databases();
   const names = found.map(each => each.name ?? '').filter(name => name.startsWith(PREFIX));
   return names.map(name => name.slice(PREFIX.length));
+}
+
+/** Removes all that is kept of the service whose key has this fingerprint. Other tabs let go of it by themselves. */
+export function forgetStore(fingerprint) {
+  return new Promise((done, fail) => {
+    const asked = indexedDB.deleteDatabase(PREFIX + fingerprint);
+    asked.onsuccess = () => done(undefined);
+    asked.onerror = () => fail(asked.error);
+  });
 }
 
 /** @param {string} name @param {number} [version] @returns {Promise<IDBDatabase>} */
@@ -69,7 +78,7 @@ export async function openStore(fingerprint) {
         for (const [store, place, value] of changes) {
           const target = writing.objectStore(store);
           if (value === undefined) target.delete(place);
-          else target.put(value, place);
+          else target.put(value, /** @type {IDBValidKey} */ (place));
         }
       });
     },

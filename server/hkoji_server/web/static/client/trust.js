@@ -140,6 +140,10 @@ function follow(steps, start, end) {
   return passed;
 }
 
+/** Whether each key of a player on the way from `start` to the one of today has signed for the next. */
+export const successor = async (found, start, origin) =>
+  Boolean(follow(await successors(found.name, origin, async () => found), start, found.key));
+
 // --- views and heads -------------------------------------------------------------------------------------------------
 
 /** Reads a signed view or head of the service. */

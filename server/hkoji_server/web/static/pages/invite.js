@@ -4,6 +4,7 @@ import { Game, readLink } from '../client/game.js';
 import { Session } from '../client/session.js';
 import { inWorker } from '../checker.js';
 import { explain, speaker } from '../words.js';
+import { terms } from './terms.js';
 import { fresh, keyFile, toLetters } from '../log/write.js';
 import { unhex } from '../log/text.js';
 
@@ -23,32 +24,10 @@ async function canPlay() {
   return pair ? null : 'invite-old-browser';
 }
 
-/** The agreement and the options, in words. */
-function terms(say, lang, { host, held, ruleset, agreement: { clock, expires, rated, series } }) {
-  const units = [['day', 86400], ['hour', 3600], ['minute', 60], ['second', 1]];
-  const long = seconds => {
-    const [unit, size] = units.find(([, each]) => seconds % Number(each) === 0) ?? units[3];
-    const format = new Intl.NumberFormat(lang, { style: 'unit', unit: String(unit), unitDisplay: 'long' });
-    return format.format(seconds / Number(size));
-  };
-  const clocks = !clock ? [say('invite-no-clock')] : [
-    clock.move && say('invite-move', { time: long(clock.move) }),
-    clock.bank && say('invite-bank', { time: long(clock.bank) }),
-    clock.add && say('invite-add', { time: long(clock.add), most: long(clock.cap) }),
-    clock.rest && say('invite-rest', { days: clock.rest, zone: clock.zone }),
-  ];
-  const options = [
-    say(`invite-first-${ruleset.first}`, { name: host }),
-    ruleset.max_rounds > 0 && say('invite-rounds', { n: ruleset.max_rounds }),
-    ruleset.max_rounds > 0 && say(`invite-tie-${ruleset.tiebreak}`),
-    ruleset.markers && say(`invite-markers-${ruleset.markers}`),
-  ];
-  place('who').textContent = say('invite-who', { name: host, game: say(`game-${ruleset.name}`) });
-  place('clock').textContent = clocks.filter(Boolean).join(' ');
-  place('options').textContent = options.filter(Boolean).join(' ');
-  place('rated').textContent = [say(rated ? 'invite-is-rated' : 'invite-not-rated'),
-    series && say('invite-series', { number: series.number, games: series.games })].filter(Boolean).join(' ');
-  place('until').textContent = expires ? new Date(expires).toLocaleString(lang) : say('invite-always');
+/** Shows the agreement and the options. */
+function showTerms(say, lang, { host, held, ruleset, agreement }) {
+  const said = terms(say, lang, { host, ruleset, agreement });
+  for (const [id, text] of Object.entries(said)) place(id).textContent = text;
   place('held').hidden = !held;
   place('held').textContent = say('held-player', { name: host });
 }
@@ -133,7 +112,7 @@ export async function run({ body, words, base }) {
     const found = await game.verifyLink(link.code);
     if (game.closed) return tell(`link-${game.closed}`);
     seen = game.last.head;
-    terms(say, lang, found);
+    showTerms(say, lang, found);
     place('name').onsubmit = event => { event.preventDefault(); act(() => takeName(place('name').elements)) };
     place('go').onclick = () => act(join);
     tell('');

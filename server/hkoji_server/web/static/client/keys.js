@@ -1,0 +1,154 @@
+// What a player does with the keys of this browser: bring one here, take one up again, leave, be forgotten.
+// docs/spec/http.md, "Keys". It shows nothing.
+import { fromLetters, fresh, keyOf, readKeyFile } from '../log/write.js';
+import { unhex } from '../log/text.js';
+import { forgetStore } from './store.js';
+import { fingerprint } from '../log/sig.js';
+import { newPin, refuse, successor } from './trust.js';
+
+/** A key that can be copied. @typedef {import('../log/write.js').Signer & {seed: Uint8Array}} Copy */
+
+/** @param {Uint8Array} seed @returns {Promise<Copy>} */
+const copyOf = async seed => ({ ...await keyOf(seed), seed });
+
+/** A new key, which nothing keeps yet. */
+export const newKey = () => copyOf(unhex(fresh(32)));
+
+/** Reads a key from the text of its file, or from its 52 letters; `name` is the file's comment.
+ *  @param {string} text @returns {Promise<Copy & {name: string}>} */
+export async function readCopy(text) {
+  const { comment, seed } = text.includes('-----') ? readKeyFile(text) : { seed: fromLetters(text), comment: '' };
+  return { ...await copyOf(seed), name: comment.trim() };
+}
+
+/** How a key stands to what the service says of its name: `new` to it, `right`, `code` if only a code of a letter or of
+ *  the operator makes it right, or `other`. */
+export function standing(found, key) {
+  if (!found) return 'new';
+  if (found.key === key && !found.revoked) return 'right';
+  return found.revoked || found.held?.key === found.key ? 'code' : 'other';
+}
+
+/** Keeps that the service knows the own key. */
+async function settle({ me, store }, found) {
+  const pin = await store.get('pins', me.name) ?? newPin(me.name, me.text, 'compared');
+  const keys = [...new Set([...pin.keys, ...found.earlier.map(each => each.key), me.text])];
+  await store.keep([['pins', me.name, { ...pin, key: me.text, keys }], ['meta', 'registered', me.text]]);
+}
+
+/** How the own key stands, and the key that is to replace it; finishes what an earlier visit has begun. */
+export async function ownStanding(session) {
+  const { store } = session, seed = await store.get('meta', 'next');
+  let next = seed ? await copyOf(seed) : null;
+  if (await store.get('meta', 'moving')) await session.changeKey();
+  if (next?.text === session.me.text) next = await endReplacing(session);
+  const player = await session.player(session.me.name), how = standing(player, session.me.text);
+  const registered = await store.get('meta', 'registered') === session.me.text;
+  if (how === 'right' && !registered) await settle(session, player);
+  return { how, next, player, registered };
+}
+
+/** Brings a key here that the service knows by this name. The player has a copy, so its seed is not kept. */
+export async function bring(session, copy, name) {
+  const found = await session.player(name), how = standing(found, copy.text);
+  if (how === 'code' && found.key === copy.text) refuse('key-revoked', { name });
+  if (how !== 'right') refuse('key-of-another', { name });
+  await session.keepKey(copy.seed, name);
+  await settle(session, found);
+  return session.proveCopy();
+}
+
+/** Takes another name for a key that is not registered yet. */
+export async function rename(session, name) {
+  await session.store.keep([['meta', 'me', { name, key: session.me.text }]]);
+  return session.load();
+}
+
+/** Makes the key that is to replace the own one as soon as the player has a copy. */
+export const beginReplacing = async ({ store }) => store.keep([['meta', 'next', (await newKey()).seed]]);
+
+/** Replaces the own key by that one. */
+export async function replace(session, next) {
+  await session.changeKey(next.seed);
+  await endReplacing(session);
+}
+
+async function endReplacing(session) {
+  await session.store.keep([['meta', 'next', undefined]]);
+  await session.proveCopy();
+  return null;
+}
+
+/** The key of a player who is to be invited, as the service says it and as it is known here. */
+export async function keyToInvite(session, name) {
+  const found = await session.player(name) ?? refuse('no-such-player', { name });
+  const pin = await session.store.get('pins', name), { origin } = session.service;
+  if (found.revoked) refuse('their-key-revoked', { name });
+  const known = !pin || [...pin.compared, pin.key].includes(found.key);
+  if (!known && !await successor(found, pin.key, origin)) {
+    refuse('another-key', { name, known: await fingerprint(pin.key), shown: await fingerprint(found.key) });
+  }
+  const held = found.held?.key === found.key;
+  if (held && pin && !pin.held.includes(found.key)) refuse('held-instead', { name });
+  return { held, key: found.key, name };
+}
+
+/** The player has compared a key, so what was learned before of this name counts no more. Names whose keys are compared
+ *  are those that the player's choice of invitations calls known. */
+export async function compared(session, name, key) {
+  const pin = await session.store.get('pins', name) ?? newPin(name, key);
+  const keys = [...new Set([...pin.keys, key])], all = [...new Set([...pin.compared, key])];
+  await session.store.keep([['pins', name, { ...pin, compared: all, how: 'compared', key, keys }]]);
+  const pins = await session.store.list('pins');
+  const known = pins.filter(each => each.how === 'compared' && each.name !== session.me.name).map(each => each.name);
+  await session.json('PUT', '/v1/me/settings', { known: known.sort().slice(-400) }, { login: true });
+}
+
+/** How many signed texts have no answer yet. */
+export async function unsent({ store }) {
+  const entries = (await store.list('outbox')).filter(each => !each.refused);
+  return entries.length + (await store.list('statements')).filter(each => each.path).length;
+}
+
+/** Ends this browser's pushes and its login; without a network both end by themselves. */
+async function partFrom(session) {
+  const registered = await globalThis.navigator?.serviceWorker?.getRegistration?.('/');
+  await (await registered?.pushManager?.getSubscription())?.unsubscribe();
+  const channel = await session.store.get('meta', 'push');
+  const request = (method, path) => session.call(method, path, undefined, { login: true }).catch(() => {});
+  if (channel?.id) await request('DELETE', `/v1/me/channels/${channel.id}`);
+  await request('POST', '/v1/logout');
+  session.memory.clear();
+}
+
+/** Logs out: nothing private stays but the key, which cannot leave this browser. */
+export async function logOut(session) {
+  const { me, store } = session, n = await unsent(session);
+  if (me.seed) refuse('copy-unproved');
+  if (n) refuse('unsent', { n });
+  await partFrom(session);
+  const changes = [['openings', IDBKeyRange.lowerBound([]), undefined]];
+  for (const { code, view } of (await store.list('games')).filter(each => each.view)) {
+    const { game } = view, views = IDBKeyRange.bound([game, 'view'], [game, 'view', []]);
+    changes.push(['games', game, code ? { code } : undefined], ['evidence', views, undefined]);
+  }
+  await store.keep([...changes, ['meta', 'push', undefined], ['meta', 'me', undefined],
+    ['meta', 'left', { name: me.name, key: me.text }]]);
+  await session.load();
+}
+
+/** Who has logged out here, or null. */
+export const whoLeft = async ({ store }) => await store.get('meta', 'left') ?? null;
+
+/** Logs in again with the key that stayed. */
+export async function comeBack(session) {
+  await session.store.keep([['meta', 'me', await whoLeft(session)], ['meta', 'left', undefined]]);
+  return session.load();
+}
+
+/** Removes everything that this browser keeps for this service, its key too. */
+export async function forget(session) {
+  if (session.me) await partFrom(session);
+  session.memory.clear();
+  await forgetStore(await fingerprint(session.service.key));
+}

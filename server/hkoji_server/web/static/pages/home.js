@@ -1,0 +1,128 @@
+// The front page of a browser with a key: own games, those that wait first, least time left first; invitations to
+// answer; links that nobody has used. What lists say is a hint: a game is checked when something is done with it.
+import { Game } from '../client/game.js';
+import { decline } from '../client/statements.js';
+import { follow } from '../client/news.js';
+import { fill, obstacle, place, visit } from './here.js';
+import { terms } from './terms.js';
+
+const UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60]]);
+const OVER_SHOWN = 5;
+const BEFORE_DEAL = 4; // the number of the host's seed, the last entry that needs no decision
+
+/** How long there is until a time, such as "in 3 days". */
+function left(deadline, now, lang) {
+  if (!deadline) return '';
+  const seconds = Math.max(0, Date.parse(deadline) / 1000 - now);
+  const [unit, size] = UNITS.find(each => seconds >= each[1]) ?? UNITS[2];
+  return new Intl.RelativeTimeFormat(lang).format(Math.floor(seconds / size), unit);
+}
+
+/** @param {import('./here.js').Context} context */
+export async function run(context) {
+  const here = visit(context, 'home-says'), { act, deeds, lang, say, session, tell } = here;
+  if (await obstacle()) return;
+  const titleOf = name => say(`game-${name}`);
+
+  async function all() {
+    const found = [];
+    for (let after = ''; after !== null;) {
+      const path = `/v1/me/games?limit=100${after && `&after=${after}`}`;
+      const page = await session.json('GET', path, undefined, { login: true });
+      found.push(...page.games);
+      // Games that go on come first, then invitations.
+      after = ['finished', 'cancelled'].includes(page.games.at(-1)?.status) ? null : page.next;
+    }
+    return found;
+  }
+
+  async function render() {
+    const games = await all(), { name } = session.me, ours = each => each.to_move === name;
+    const end = each => (each.deadline ? Date.parse(each.deadline) : Infinity);
+    const sooner = (a, b) => Number(ours(b)) - Number(ours(a)) || (end(a) < end(b) ? -1 : 1);
+    const playing = games.filter(each => each.status === 'playing').sort(sooner);
+    const over = games.filter(each => each.status === 'finished').slice(0, OVER_SHOWN);
+    const open = games.filter(each => each.status === 'open');
+    const invited = open.filter(each => each.invite === name), waiting = open.filter(each => each.host === name);
+    const row = (each, other) => ({ title: titleOf(each.ruleset.name), players: other ?? '' });
+    const state = each => {
+      if (each.status === 'finished') return say('home-over');
+      return ours(each) ? say('home-mine', { time: left(each.deadline, session.now, lang) }) :
+        say('home-theirs', { name: each.to_move });
+    };
+    await fill('own-games', 't-own', [...playing, ...over], each => ({
+      ...row(each, each.host === name ? each.guest : each.host), state: state(each),
+      link: { href: `/g/${each.game}`, className: ours(each) ? 'mine' : '' },
+    }));
+    await fill('invited', 't-invited', invited, each => ({
+      ...row(each, say('home-invites', { name: each.host })), link: { href: `/g/${each.game}` },
+      look: { value: each.game }, take: { value: each.game }, decline: { value: each.game },
+    }));
+    await fill('waiting', 't-waiting', waiting, async each => {
+      const { code } = await session.store.get('games', each.game) ?? {};
+      const value = code ? `${location.origin}/i/${each.game}#${code}` : '', hidden = !code;
+      const time = left(each.deadline, session.now, lang);
+      return {
+        ...row(each, each.invite), state: time && say('home-expires', { time }), shown: { hidden }, address: { value },
+        copy: { hidden, value }, share: { hidden: hidden || !navigator.share, value }, back: { value: each.game },
+      };
+    });
+    place('home-invited').hidden = !invited.length;
+    place('home-waiting').hidden = !waiting.length;
+    place('home-own').hidden = !playing.length && !over.length;
+    place('home-none').hidden = games.some(each => each.status !== 'cancelled');
+    return playing.filter(each => ours(each) && each.seq < BEFORE_DEAL);
+  }
+
+  /** Shows the lists, and sends what needs no decision: the seed of a game that somebody has joined. */
+  async function refresh() {
+    const seeds = await render();
+    for (const { game } of seeds) await new Game(session, game).refresh();
+    if (seeds.length) await render();
+  }
+
+  deeds({
+    async open(form) {
+      const { openGame } = await import('./new-game.js'), game = await openGame(here, form);
+      if (!game) return;
+      await refresh();
+      tell(form.name.value ? 'opened-for' : 'opened-link', { name: form.name.value });
+      place('home').scrollIntoView();
+    },
+    'copy-link': ({ value }) =>
+      navigator.clipboard.writeText(value).then(() => tell('copied'), () => tell('no-clipboard')),
+    'share-link': ({ value }) => navigator.share({ url: value }).catch(() => {}),
+    async 'take-back'({ value }) {
+      await new Game(session, value).cancel();
+      await refresh();
+    },
+    async look({ parentElement: row, value }) {
+      const game = new Game(session, value), part = role => row.querySelector(`[data-role="${role}"]`);
+      await game.turn(() => game.fetchLog());
+      const { by } = game.lines[1].entry, { agreement, ruleset } = game.offer;
+      const { clock, options, rated } = terms(say, lang, { host: by, ruleset, agreement });
+      part('terms').textContent = `${clock} ${options} ${rated}`;
+      part('take').dataset.head = game.last.head;
+      part('look').hidden = !(part('answer').hidden = false);
+    },
+    async take({ value, dataset: { head } }) {
+      await new Game(session, value).join({ seen: head });
+      location.assign(`/g/${value}`);
+    },
+    async decline({ value }) {
+      await decline(new Game(session, value));
+      await refresh();
+    },
+  });
+  await act(async () => {
+    await session.meet();
+    place('home').hidden = false;
+    const known = session.me && await session.store.get('meta', 'registered') === session.me.text;
+    place('home-key').hidden = Boolean(known);
+    if (!known) return;
+    place('home-lists').hidden = place('new-game').hidden = false;
+    place('new-key').hidden = true;
+    await refresh();
+    follow(session, () => act(refresh));
+  });
+}

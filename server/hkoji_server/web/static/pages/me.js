@@ -1,0 +1,131 @@
+// The page of the own key: make it or bring it, keep a copy, register, replace, revoke, recover, leave. Each state of
+// the key shows some sections of me.html.
+import * as keys from '../client/keys.js';
+import { fingerprint } from '../log/sig.js';
+import { choiceDeeds, showChoices } from './choices.js';
+import { obstacle, place, visit } from './here.js';
+import { copyDeeds, offerCopies } from './save-key.js';
+
+const SECTIONS = ['service', 'left', 'make', 'bring', 'own', 'save', 'register', 'recover', 'revoked', 'other',
+  'choices', 'kept', 'more', 'forget'];
+
+/** @param {string[]} names */
+const show = (...names) => { for (const each of SECTIONS) place(`me-${each}`).hidden = !names.includes(each); };
+
+/** @param {import('./here.js').Context} context */
+export async function run(context) {
+  const here = visit(context), { act, deeds, say, session, tell } = here;
+  const found = await obstacle();
+  if (found) return tell(found);
+
+  // --- what the state of the key shows
+
+  async function render() {
+    tell('');
+    if (await session.load()) return renderOwn();
+    const left = await keys.whoLeft(session);
+    if (!left) return show('make', 'bring');
+    place('me-back').textContent = say('me-back', { name: left.name });
+    return show('left', 'forget');
+  }
+
+  async function renderOwn() {
+    const { how, next, player, registered } = await keys.ownStanding(session), { me } = session;
+    place('own-name').textContent = me.name;
+    place('own-fingerprint').textContent = await fingerprint(me.text);
+    place('own-page').href = place('own-page').textContent = `/p/${me.name}`;
+    const copying = next ?? (me.seed && me), own = ['own', ...copying ? ['save'] : [], 'forget'];
+    if (copying) offerCopies(copying, me.name, () => proved(next));
+    if (how === 'new' || (how === 'other' && !registered)) return renderNew(how, own);
+    if (how === 'other') return show('own', 'other', 'bring', 'forget');
+    if (how === 'code') return show(...own, player.key === me.text ? 'revoked' : 'recover');
+    show(...own, 'choices', 'kept', 'more');
+    if (next) tell('replace-save');
+    return showChoices(here);
+  }
+
+  function renderNew(how, own) {
+    const { registration } = session.service;
+    place('me-register').elements.name.value = session.me.name;
+    place('register-code').hidden = registration !== 'code';
+    show(...own, 'register');
+    if (how === 'other') tell('problem-exists');
+    else if (registration === 'closed') tell('registration-closed');
+  }
+
+  async function proved(next) {
+    await (next ? keys.replace(session, next) : session.proveCopy());
+    await render();
+    tell(next ? 'replaced' : 'copy-proved');
+  }
+
+  // --- a key comes here
+
+  async function make({ name: { value: name } }) {
+    const how = keys.standing(await session.player(name), '');
+    if (how === 'other') return tell('problem-exists');
+    if (how === 'new' && session.service.registration === 'closed') return tell('registration-closed');
+    await session.keepKey((await keys.newKey()).seed, name);
+    return render();
+  }
+
+  let read = ''; // a key whose name is asked for
+  async function bring(text, name = '') {
+    place('bring-locked').hidden = true;
+    read = text;
+    try {
+      const copy = await keys.readCopy(text);
+      if (!name && !copy.name) return askName();
+      await keys.bring(session, copy, name || copy.name);
+    } catch (error) {
+      place('bring-locked').hidden = error.text !== 'check-key-file-locked';
+      if (error.key === 'key-of-another') askName();
+      throw error;
+    }
+    return render();
+  }
+  function askName() {
+    place('bring-name').hidden = false;
+    place('bring-name').elements.name.focus();
+  }
+
+  // --- what is done with the own key
+
+  async function register({ name, code }) {
+    if (name.value !== session.me.name) await keys.rename(session, name.value);
+    await session.register(code.value.trim());
+  }
+
+  async function forget() {
+    const n = session.me ? await keys.unsent(session) : 0, button = place('forget');
+    if ((n || session.me?.seed) && !button.value) {
+      button.value = 'asked';
+      return tell(n ? 'forget-unsent' : 'forget-unproved', { n });
+    }
+    await keys.forget(session);
+    return location.assign('/');
+  }
+
+  /** Does something, and shows the state that follows. */
+  const then = work => async it => {
+    await work(it);
+    await render();
+  };
+  deeds({
+    ...copyDeeds(tell), ...choiceDeeds(here), make, forget,
+    'bring-file': async ({ files }) => bring(await files[0].text()),
+    'bring-pasted': ({ text }) => bring(text.value),
+    'bring-password': ({ username, password }) => bring(password.value, username.value.trim().split(' ')[0]),
+    'bring-name': ({ name }) => bring(read, name.value),
+    'register': then(register),
+    'recover': then(({ code }) => session.recover(code.value.trim())),
+    'make-again': then(async () => session.keepKey((await keys.newKey()).seed, session.me.name)),
+    'replace': then(() => keys.beginReplacing(session)),
+    'revoke': then(() => session.revoke()),
+    'come-back': then(() => keys.comeBack(session)),
+    'log-out': then(() => keys.logOut(session)),
+    'confirm-service': () => session.confirmService().then(() => location.reload()),
+  });
+  const failed = await act(then(() => session.meet()));
+  if (failed?.key === 'other-service-key') show('service');
+}
