@@ -1,152 +1,129 @@
-"""The board of Geisha's Road: all that it shows of a position, as values for `templates/board_geishas_road.html`.
+"""The board of Geisha's Road as values: teahouses with their guests, five geisha with influence, lanterns and markers.
 
-A board depends on its position alone, which knows what its observer knows: it can show nothing else.
+Influence is in words, as people write half points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hkoji.game.position import Position
-from hkoji.rules.events import SEATS, Seat
-from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, NAMES, PACK
-from hkoji.rules.geishas_road.position import MIDDLE, leads, prestige
+from hkoji.messages.text import tell
+from hkoji.rules.cards import Cards
+from hkoji.rules.events import Seat
+from hkoji.rules.geishas_road.actions import BITS, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK, pairs
+from hkoji.rules.geishas_road.position import ROUNDS_TO_WIN, leads, prestige
 from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.ruleset import GeishasRoadState
-from hkoji.rules.protocol import Due
 from hkoji.show.board import turned_up
-from hkoji_server.web.board_values import Action, Offer, Strip
+from hkoji.show.geishas_road.board import HELP, written_halves
+from hkoji_server.web.board_parts import THINGS, Face, Sign, Slip, Strip, pile, side_of_marker, strip, unused
+
+FACES: Final = tuple(
+    Face(name, name[0], tell("{card}, {thing}", card=name, thing=THINGS[name[0]])) for name in PACK.kinds
+)
+ACTIONS: Final = unused(NAMES, HELP)
 
 
-class Walker(NamedTuple):
-    """A geisha at a teahouse; at home the teahouse is her own."""
+class House(NamedTuple):
+    """A teahouse, and the geisha who stand there."""
 
-    colour: str
-    home: bool
-
-
-class Teahouse(NamedTuple):
-    """A teahouse and the geisha who stand there. They walk to the next one, and from the last to the first."""
-
-    colour: str
-    walkers: tuple[Walker, ...]
+    kind: str
+    guests: str
 
 
-class Side(NamedTuple):
-    """One side of a geisha: its cards, its influence as people write it, and the card that was just turned up."""
+class RoadGeisha(NamedTuple):
+    """A geisha: both sides' cards and influence, the side with more of it, her marker, and her lanterns.
 
-    cards: tuple[str, ...]
-    influence: str
-    revealed: str
-    leads: bool
+    `homes` says how often she came home in this round; `lanterns` is what her lanterns are worth.
+    """
 
-
-class Column(NamedTuple):
-    """A geisha: where her marker is (`near`, `far` or empty), her lantern's points, how often she came home."""
-
-    colour: str
+    kind: str
+    leads: str
     marker: str
-    lantern: int
+    lanterns: int
     homes: int
-    far: Side
-    near: Side
+    far: tuple[Slip, ...]
+    far_influence: str
+    near: tuple[Slip, ...]
+    near_influence: str
 
 
-class GeishasRoadTable(NamedTuple):
-    """All that lies on the table. Each card is in exactly one place."""
+class RoadTable(NamedTuple):
+    """The table. `offer` has a group for each choice of an answer, or the two cards whose order is due."""
 
     far: Strip
     near: Strip
-    houses: tuple[Teahouse, ...]
-    columns: tuple[Column, ...]
+    houses: tuple[House, ...]
     light: tuple[int, ...]
     dark: tuple[int, ...]
-    offer: Offer | None
+    columns: tuple[RoadGeisha, ...]
+    offer: tuple[tuple[str, ...], ...]
     deck: tuple[str, ...]
+    aside: tuple[str, ...] = ()
+    faces: tuple[Face, ...] = FACES
+    actions: tuple[Sign, ...] = ACTIONS
 
 
-def board_context(position: Position, near: Seat) -> Mapping[str, object]:
-    """Returns the board as the template takes it, with the seat `near` below."""
-    return geishas_road_table(position, near)._asdict()
-
-
-def geishas_road_table(position: Position, near: Seat) -> GeishasRoadTable:
-    """Returns the board of a position of Geisha's Road."""
+def board_context(position: Position, near: Seat) -> RoadTable:
+    """Returns what the board shows of a position, with the seat `near` at its lower edge."""
     state = position.course.state
     assert isinstance(state, GeishasRoadState)
-    shown, far = turned_up(position.events), 1 - near
+    return RoadTable(
+        _strip(position, state, 1 - near, near),
+        _strip(position, state, near, near),
+        tuple(map(_house, range(TEAHOUSES), [state.road.places] * TEAHOUSES)),
+        state.road.light,
+        state.road.dark,
+        tuple(_geisha(position, state, number, near) for number in range(len(COLOURS))),
+        _offer(state),
+        PACK.split(state.deck),
+    )
+
+
+def _house(number: int, places: tuple[int, ...]) -> House:
+    here = (colour for at, colour in enumerate(COLOURS) if (at + places[at]) % TEAHOUSES == number)
+    return House(COLOURS[number], "".join(here))
+
+
+def _geisha(position: Position, state: GeishasRoadState, number: int, near: Seat) -> RoadGeisha:
+    far = 1 - near
+    kind, kept = COLOURS[number], turned_up(position.events)
+    influence = state.influence(0), state.influence(1)
+    return RoadGeisha(
+        kind,
+        side_of_marker(leads(*influence)[number], near),
+        side_of_marker(state.markers[number], near),
+        state.road.lanterns[number],
+        state.road.homes[number],
+        pile(_of(state.tableaus[far], kind), kept[far]),
+        written_halves(influence[far][number]),
+        pile(_of(state.tableaus[near], kind), kept[near]),
+        written_halves(influence[near][number]),
+    )
+
+
+def _of(tableau: Cards, kind: str) -> list[str]:
+    return [name for name in PACK.split(PACK.decode(tableau)) if name[0] == kind]
+
+
+def _strip(position: Position, state: GeishasRoadState, seat: Seat, near: Seat) -> Strip:
+    down = PACK.split(PACK.decode(state.intrigues[seat])) + PACK.split(PACK.decode(state.discards[seat]))
+    signs = (
+        each._replace(used=bool(state.used[seat] & BITS[each.code]), down=down if each.code == INTRIGUE else ())
+        for each in ACTIONS
+    )
     won = leads(state.influence(0), state.influence(1))
-    tableaus = [PACK.split(PACK.decode(tableau)) for tableau in state.tableaus]
-
-    def side(seat: Seat, number: int, colour: str) -> Side:
-        cards = tuple(card for card in tableaus[seat] if card[0] == colour)
-        revealed = shown[seat] if shown[seat] in cards else ""
-        return Side(cards, halves(state.influence(seat)[number]), revealed, won[number] == str(seat))
-
-    columns = tuple(
-        Column(
-            colour,
-            "" if state.markers[number] == MIDDLE else "near" if state.markers[number] == str(near) else "far",
-            state.road.lanterns[number],
-            state.road.homes[number],
-            side(far, number, colour),
-            side(near, number, colour),
-        )
-        for number, colour in enumerate(COLOURS)
+    totals = (
+        tell("{n} of {needed} rounds", n=state.wins[seat], needed=ROUNDS_TO_WIN),
+        tell("prestige {n}", n=prestige(state.road.lanterns, won, seat)),
     )
-    names = position.course.setup.names
-    strips = [_strip(state, seat, names[seat], won) for seat in SEATS]
-    deck = PACK.split(state.deck)
-    road = state.road
-    return GeishasRoadTable(
-        strips[far], strips[near], _houses(road.places), columns, road.light, road.dark, _offer(state), deck
-    )
+    return strip(position.course, seat, near, totals, signs, pack=PACK)
 
 
-def halves(number: int) -> str:
-    """Returns half points as people write them: `5½`."""
-    whole, half = divmod(number, 2)
-    return f"{whole or ('' if half else 0)}{'½' * half}"
-
-
-def _houses(places: tuple[int, ...]) -> tuple[Teahouse, ...]:
-    return tuple(
-        Teahouse(
-            house,
-            tuple(
-                Walker(colour, colour == house)
-                for at, colour in enumerate(COLOURS)
-                if (at + places[at]) % TEAHOUSES == number
-            ),
-        )
-        for number, house in enumerate(COLOURS)
-    )
-
-
-def _strip(state: GeishasRoadState, seat: Seat, name: str | None, won: str) -> Strip:
-    kept = state.intrigues[seat]
-    # A kept card that has been turned up lies on the table when both have been: until then it is still here.
-    down = PACK.decode(kept) + PACK.decode(state.discards[seat])
-    return Strip(
-        seat,
-        name,
-        state.actor == seat,
-        (("rounds", state.wins[seat]), ("prestige", prestige(state.road.lanterns, won, seat))),
-        PACK.split(PACK.decode(state.hands[seat])),
-        PACK.split(down),
-        tuple(Action(NAMES[code], bool(state.used[seat] & BITS[code])) for code in CODES),
-    )
-
-
-def _offer(state: GeishasRoadState) -> Offer | None:
-    if state.due is Due.ORDER:
-        assert state.actor is not None
-        return Offer("left", state.actor, tuple((card,) for card in PACK.split(state.left)))
-    if not state.proposal:
-        return None
-    assert state.actor is not None
-    cards = PACK.split(state.proposal[1:])
-    pairs = state.proposal[0] == COMPETITION
-    groups = (cards[:2], cards[2:]) if pairs else tuple((card,) for card in cards)
-    return Offer("pairs" if pairs else "cards", 1 - state.actor, groups)
+def _offer(state: GeishasRoadState) -> tuple[tuple[str, ...], ...]:
+    if state.left:
+        return tuple((name,) for name in PACK.split(state.left))
+    if state.proposal[:1] == COMPETITION:
+        return pairs(state.proposal)
+    return tuple((name,) for name in PACK.split(state.proposal[1:]))

@@ -1,100 +1,94 @@
-"""The board of Hanamikoji: all that it shows of a position, as values for `templates/board_hanamikoji.html`.
-
-A board depends on its position alone, which knows what its observer knows: it can show nothing else.
-"""
+"""The board of Hanamikoji as values: seven geisha with their favours and both sides' cards, strips, offer and deck."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hkoji.game.position import Position
-from hkoji.rules.events import SEATS, Seat
-from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, NUMBERS, PACK, bit
-from hkoji.rules.hanamikoji.position import NEUTRAL, charm, geisha
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, PACK, SECRET, TRADE_OFF, bit
+from hkoji.rules.hanamikoji.position import charm, geisha
 from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.show.board import turned_up
-from hkoji_server.web.board_values import Action, Offer, Strip
+from hkoji.show.hanamikoji.board import HELP
+from hkoji_server.web.board_parts import THINGS, Face, Sign, Slip, Strip, pile, side_of_marker, strip, unused
+
+FACES: Final = tuple(
+    Face(kind, str(points), tell("{card}, {thing}, charm {charm}", card=kind, thing=THINGS[kind], charm=points))
+    for kind, points in zip(KINDS, CHARM, strict=True)
+)
+ACTIONS: Final = unused(
+    {str(number): name for number, name in NAMES.items()}, {str(number): hint for number, hint in HELP.items()}
+)
 
 
-class Side(NamedTuple):
-    """The cards of one side at a geisha: how many, and whether one of them is a secret that was just turned up."""
-
-    cards: int
-    revealed: bool
-
-
-class Column(NamedTuple):
-    """A geisha: her charm, the side that she favours (`near`, `far` or empty), and the cards of both sides."""
+class Geisha(NamedTuple):
+    """A geisha: her letter and charm, the side that has her favour, and the cards on both sides."""
 
     kind: str
     charm: int
     favours: str
-    far: Side
-    near: Side
+    far: tuple[Slip, ...]
+    near: tuple[Slip, ...]
 
 
 class HanamikojiTable(NamedTuple):
-    """All that lies on the table. Each card is in exactly one place."""
+    """The table. `offer` has a group for each choice of an answer; `deck` is in order, the next card first."""
 
     far: Strip
     near: Strip
-    columns: tuple[Column, ...]
-    offer: Offer | None
+    columns: tuple[Geisha, ...]
+    offer: tuple[tuple[str, ...], ...]
     deck: tuple[str, ...]
-    aside: str
-    """The card that was removed, `X` if it is not known; empty between two rounds."""
+    aside: tuple[str, ...]
+    faces: tuple[Face, ...] = FACES
+    actions: tuple[Sign, ...] = ACTIONS
 
 
-def board_context(position: Position, near: Seat) -> Mapping[str, object]:
-    """Returns the board as the template takes it, with the seat `near` below."""
-    return hanamikoji_table(position, near)._asdict()
-
-
-def hanamikoji_table(position: Position, near: Seat) -> HanamikojiTable:
-    """Returns the board of a position of Hanamikoji."""
+def board_context(position: Position, near: Seat) -> HanamikojiTable:
+    """Returns what the board shows of a position, with the seat `near` at its lower edge."""
     state = position.course.state
     assert isinstance(state, HanamikojiState)
-    far = 1 - near
-    shown = turned_up(position.events)
-    counts = [PACK.counts(row) for row in state.rows]
-
-    def side(seat: Seat, number: int, kind: str) -> Side:
-        return Side(counts[seat][number], shown[seat] == kind)
-
-    columns = tuple(
-        Column(
+    secrets = turned_up(position.events)
+    far_rows, near_rows = (PACK.counts(state.rows[seat]) for seat in (1 - near, near))
+    columns = (
+        Geisha(
             kind,
-            CHARM[number],
-            "" if state.markers[number] == NEUTRAL else "near" if state.markers[number] == str(near) else "far",
-            side(far, number, kind),
-            side(near, number, kind),
+            points,
+            side_of_marker(marker, near),
+            pile([kind] * theirs, secrets[1 - near]),
+            pile([kind] * mine, secrets[near]),
         )
-        for number, kind in enumerate(KINDS)
+        for kind, points, marker, theirs, mine in zip(KINDS, CHARM, state.markers, far_rows, near_rows, strict=False)
     )
-    names = position.course.setup.names
-    strips = [_strip(state, seat, names[seat]) for seat in SEATS]
-    aside = PACK.decode(state.aside) if state.deck else ""
-    return HanamikojiTable(strips[far], strips[near], columns, _offer(state), PACK.split(state.deck), aside)
-
-
-def _strip(state: HanamikojiState, seat: Seat, name: str | None) -> Strip:
-    return Strip(
-        seat,
-        name,
-        state.actor == seat,
-        (("geisha", geisha(state.markers, seat)), ("charm", charm(state.markers, seat))),
-        PACK.split(PACK.decode(state.hands[seat])),
-        PACK.split(PACK.decode(state.secrets[seat]) + PACK.decode(state.trade_offs[seat])),
-        tuple(Action(NAMES[number], bool(state.used[seat] & bit(number))) for number in NUMBERS),
+    return HanamikojiTable(
+        _strip(position, state, 1 - near, near),
+        _strip(position, state, near, near),
+        tuple(columns),
+        _offer(state.proposal),
+        PACK.split(state.deck),
+        PACK.split(PACK.decode(state.aside)),
     )
 
 
-def _offer(state: HanamikojiState) -> Offer | None:
-    if not state.proposal:
-        return None
-    assert state.actor is not None
-    cards = PACK.split(state.proposal[1:])
-    pairs = state.proposal[0] == str(COMPETITION)
-    groups = (cards[:2], cards[2:]) if pairs else tuple((card,) for card in cards)
-    return Offer("pairs" if pairs else "cards", 1 - state.actor, groups)
+def _strip(position: Position, state: HanamikojiState, seat: Seat, near: Seat) -> Strip:
+    down = {str(SECRET): state.secrets[seat], str(TRADE_OFF): state.trade_offs[seat]}
+    signs = (
+        each._replace(
+            used=bool(state.used[seat] & bit(int(each.code))), down=PACK.split(PACK.decode(down.get(each.code, 0)))
+        )
+        for each in ACTIONS
+    )
+    totals = (
+        tell("{n} geisha", n=geisha(state.markers, seat)),
+        tell("{n} charm", n=charm(state.markers, seat)),
+    )
+    return strip(position.course, seat, near, totals, signs, pack=PACK)
+
+
+def _offer(proposal: str) -> tuple[tuple[str, ...], ...]:
+    names = PACK.split(proposal[1:])
+    if proposal[:1] == str(COMPETITION):
+        return names[:2], names[2:]
+    return tuple((name,) for name in names)

@@ -6,7 +6,7 @@ without `at` shows what is so now: the clock, and after the end the choice of ey
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -81,13 +81,12 @@ class Seen(NamedTuple):
         return self.position.course.setup.ruleset.name
 
     @property
-    def drawn(self) -> Mapping[str, object]:
-        """The board as values, for the template `board_RULESET.html`."""
+    def drawn(self) -> object:
+        """The values for the template `board_RULESET.html`; None for a game that has none."""
         name = f"hkoji_server.web.board_{self.ruleset.replace('-', '_')}"
         if find_spec(name) is None:
-            return {}
-        drawn: Mapping[str, object] = import_module(name).board_context(self.position, self.near)
-        return drawn
+            return None
+        return import_module(name).board_context(self.position, self.near)
 
     @property
     def sentences(self) -> list[str]:

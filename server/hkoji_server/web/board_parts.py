@@ -1,0 +1,105 @@
+"""The parts of the boards of all games: both players' strips, cards, the actions, and the pack of cards for scripts.
+
+A board is made of a position and nothing else, so it shows only what the position's owner knows. A card that is not
+known is an `X`, whose back is drawn. Words are messages; templates say them in the reader's language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from hkoji.game.course import Course
+from hkoji.messages.text import Text, tell
+from hkoji.rules.cards import Pack
+from hkoji.rules.events import Seat
+
+FAR, NEAR, MIDDLE = "far", "near", ""
+"""The sides of a board: above, below, and neither."""
+
+THINGS: Final = {
+    "A": tell("fan"),
+    "B": tell("parasol"),
+    "C": tell("comb"),
+    "D": tell("tea bowl"),
+    "E": tell("lantern"),
+    "F": tell("blossom"),
+    "G": tell("moon"),
+}
+"""The things on the pictures of cards, by the letter of the kind."""
+
+
+class Face(NamedTuple):
+    """A card of the pack: what stands in its corner beside the name, and its name for readers of no pictures."""
+
+    card: str
+    corner: str
+    label: Text
+
+
+class Sign(NamedTuple):
+    """An action: the character that its notation begins with, its picture `a-…`, its name, and a hint.
+
+    `used` says whether it was taken in this round; `down` are the cards that lie face down by it.
+    """
+
+    code: str
+    picture: str
+    name: str
+    hint: str
+    used: bool = False
+    down: tuple[str, ...] = ()
+
+
+class Slip(NamedTuple):
+    """A card on the table. `turned_up` marks one that lay face down until the end of the round."""
+
+    card: str
+    turned_up: bool = False
+
+
+class Strip(NamedTuple):
+    """A player. `name` is None for a guest who has not come yet; `hand` are the cards that the player holds."""
+
+    side: str
+    name: str | None
+    to_move: bool
+    totals: tuple[Text, ...]
+    hand: tuple[str, ...]
+    signs: tuple[Sign, ...]
+
+
+def strip(
+    course: Course, seat: Seat, near: Seat, totals: Iterable[Text], signs: Iterable[Sign], *, pack: Pack
+) -> Strip:
+    """Returns the strip of a seat, seen from the seat `near`."""
+    return Strip(
+        side_of(seat, near),
+        course.setup.names[seat],
+        course.actor == seat and not course.finished,
+        tuple(totals),
+        pack.split(pack.decode(course.state.hands[seat])),
+        tuple(signs),
+    )
+
+
+def side_of(owner: Seat | None, near: Seat) -> str:
+    """The side of the board that belongs to a seat; None owns the middle."""
+    return MIDDLE if owner is None else NEAR if owner == near else FAR
+
+
+def side_of_marker(marker: str, near: Seat) -> str:
+    """The side on which a marker of a position lies."""
+    return side_of(int(marker) if marker.isdigit() else None, near)
+
+
+def unused(names: Mapping[str, Text], hints: Mapping[str, Text]) -> tuple[Sign, ...]:
+    """All actions of a game, by the first characters of their notation, as none is taken."""
+    return tuple(Sign(code, str(name), name, hints[code]) for code, name in names.items())
+
+
+def pile(cards: Iterable[str], turned_up: str) -> tuple[Slip, ...]:
+    """Cards of one kind on one side; of those that are the card `turned_up`, the last one was."""
+    names = list(cards)
+    marked = len(names) - 1 - names[::-1].index(turned_up) if turned_up in names else -1
+    return tuple(Slip(card, number == marked) for number, card in enumerate(names))
