@@ -42,6 +42,8 @@ _SIDES: Final[dict[str | None, Seat | None]] = {None: None, "host": 0, "guest": 
 _EYES: Final[dict[str | None, Eyes]] = {None: SPECTATOR, "host": HOST, "guest": GUEST, "all": ALL}
 _LISTED: Final = 20
 _OF_PLAYER: Final = 50
+_FIRST: Final = "hanamikoji"
+"""The game that newcomers read about first: it is the shorter one."""
 _KEPT: Final = 300
 """So many pages of 3 KB are kept in memory."""
 
@@ -81,6 +83,7 @@ class Pages:
             "registration": f"front.registration.{cases.settings.registration}",
             "key": cases.key.public,
             "games": _games(),
+            "example": example(_FIRST, reader.language) if self._web else None,
         }
         vary = {"Vary": "Accept, Accept-Language, Accept-Encoding"}
         if not wants_page(request.headers.get("accept", "")):
@@ -233,4 +236,5 @@ def _title(ruleset: str) -> str:
 @cache
 def _games() -> list[tuple[str, str, str]]:
     """Returns for each game the name of its ruleset, its name for people, and what it is."""
-    return [(name, _title(name), brief_type(name).about) for name in SHOWN_GAMES]
+    shown = sorted(SHOWN_GAMES, key=lambda name: name != _FIRST)
+    return [(name, _title(name), brief_type(name).about) for name in shown]
