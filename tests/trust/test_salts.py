@@ -1,4 +1,4 @@
-"""Salts and entropy come fresh from the given randomness, are never reused, and no published value can be guessed.
+"""Salts come fresh from the given randomness, are never reused, and no published value can be guessed.
 
 A commitment hides a card only if its salt is unknown, because there are only seven kinds of cards, or twenty cards. So
 these tests watch every program that plays draw its salts. They also try to find the hidden cards from all public data
@@ -29,7 +29,7 @@ from hkoji.cli.output import out
 from hkoji.client import Client, Home
 from hkoji.client.kept.game import Vault
 from hkoji.errors import NetworkError
-from hkoji.game.commitments import Opening
+from hkoji.game.commitments import Opening, entropy_of_key
 from hkoji.game.entry_kinds import Move, Open, parse_body
 from hkoji.local.local_game import LocalGame, step
 from hkoji.local.local_games import LocalGames
@@ -99,18 +99,22 @@ def openings(folder: Path) -> list[Opening]:
     return found
 
 
+def of_keys(game: Path) -> set[str]:
+    """The entropy that the keys of a home give for one of its games."""
+    keys = [file for file in game.parents[1].glob("id_ed25519*") if file.suffix != ".pub"]
+    offer = parse_log((game / "log.jsonl").read_bytes())[0].entry
+    return {entropy_of_key(PrivateKey.from_openssh(file.read_bytes()), offer.game, offer.head) for file in keys}
+
+
 def all_fresh(drawn: Drawn, homes: Iterable[Path]) -> list[str]:
-    """Asserts that every salt and entropy in some homes was drawn for it alone. Returns the salts."""
+    """Asserts that every salt in some homes was drawn for it alone, and all entropy is of a key. Returns the salts."""
     salts = [opening.salt for home in homes for opening in openings(home)]
-    entropy = [
-        each
-        for home in homes
-        for file in home.rglob("secrets.json")
-        for each in json.loads(file.read_text()).get("entropy", [])
-    ]
+    games = [file.parent for home in homes for file in home.rglob("secrets.json")]
+    entropy = {game: json.loads((game / "secrets.json").read_text()).get("entropy", []) for game in games}
     assert salts
-    assert len(set(salts + entropy)) == len(salts) + len(entropy)
-    assert all(drawn.made(each) for each in salts + entropy)
+    assert len(set(salts).union(*entropy.values())) == len(salts) + sum(map(len, entropy.values()))
+    assert all(drawn.made(each) for each in salts)
+    assert all(set(found) <= of_keys(game) for game, found in entropy.items() if found)
     return salts
 
 
