@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hkoji.audit.log_audit import audit
 from hkoji.game.entry_kinds import Seed
 from hkoji.log.public_key import parse_public_key
 from tests.support.docs import DOCS, rows
+from tests.support.page_column import AUDIT, LOG, PARTLY, RULED, column
 from tests.support.shell_audit import missing_tools, run
 from tests.support.table import Table
 
@@ -96,3 +98,13 @@ def test_a_seed_can_be_dropped_for_its_deck_as_the_page_admits(helper: str | Non
     for seat in (1, 0) if helper else (0,):  # the deck is the one that would be played
         table.reveal_seed(seat)
     assert all(got.startswith(hand) for got, hand in zip(table.course.dealt[0], deal.hands, strict=True))
+
+
+def test_the_column_of_the_page_names_tests_that_are_there() -> None:
+    module = ast.parse((Path(__file__).parents[1] / "web" / "test_client_rules.py").read_text())
+    there = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
+    words = Counter(column().values())
+    assert {word.strip("`") for word in words if word.startswith("`")} <= there
+    assert {word for word in words if not word.startswith("`")} == {LOG, PARTLY, AUDIT, ""}
+    assert {test: word.strip("`") for test, word in column().items() if word.startswith("`")} == RULED
+    assert words[LOG] > 40
