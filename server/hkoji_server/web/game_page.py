@@ -51,7 +51,7 @@ class Clock(NamedTuple):
         )
 
 
-class Move(NamedTuple):
+class ToldEntry(NamedTuple):
     """An entry of the log: its number, what it brought in words, and notation where it was a decision."""
 
     seq: int
@@ -60,14 +60,14 @@ class Move(NamedTuple):
     """Whether it brought something on the table."""
 
 
-class Round(NamedTuple):
+class ToldRound(NamedTuple):
     """The entries of a round, from its deal to its score; those before the first have number 0."""
 
     number: int
-    moves: tuple[Move, ...]
+    moves: tuple[ToldEntry, ...]
 
 
-class Seen(NamedTuple):
+class SeenGame(NamedTuple):
     """A game at an entry, through some eyes, from one side."""
 
     position: Position
@@ -106,9 +106,9 @@ class Seen(NamedTuple):
         steps = self.position.replay.steps
         return next((step.entry.seq for step in steps if step.course.state.round), 0)
 
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[ToldRound]:
         """The entries, round by round."""
-        found: list[Round] = []
+        found: list[ToldRound] = []
         steps = self.position.replay.steps
         closed = closing_body(step.body for step in steps)
         for before, step in zip((None, *steps), steps, strict=False):
@@ -116,11 +116,11 @@ class Seen(NamedTuple):
             number = before.course.state.round if before else 0
             told = tuple(self._told(step))
             played = bool(told)
-            move = Move(step.entry.seq, told or ((step_text(step, self.say, closed=closed), ""),), played)
+            move = ToldEntry(step.entry.seq, told or ((step_text(step, self.say, closed=closed), ""),), played)
             if found and found[-1].number == number:
-                found[-1] = Round(number, (*found[-1].moves, move))
+                found[-1] = ToldRound(number, (*found[-1].moves, move))
             else:
-                found.append(Round(number, (move,)))
+                found.append(ToldRound(number, (move,)))
         return found
 
     def _told(self, step: Step) -> Iterator[tuple[str, str]]:
@@ -137,13 +137,16 @@ EXAMPLES: Final = Path(__file__).with_name("examples")
 
 
 @cache
-def example(ruleset: str, language: str) -> Seen:
-    """Returns the game that shows what a board of this ruleset looks like."""
-    lines = parse_log((EXAMPLES / f"{ruleset}.jsonl").read_bytes())
+def example(ruleset: str, language: str) -> SeenGame | None:
+    """Returns the game that shows how a board of this ruleset looks; None if there is none."""
+    file = EXAMPLES / f"{ruleset}.jsonl"
+    if not file.is_file():
+        return None
+    lines = parse_log(file.read_bytes())
     return look(lines, load_speaker(language), at=len(lines) - 1, near=0)
 
 
-def look(lines: Sequence[Line], say: Speaker, *, at: int, near: Seat | None, eyes: Eyes = SPECTATOR) -> Seen:
+def look(lines: Sequence[Line], say: Speaker, *, at: int, near: Seat | None, eyes: Eyes = SPECTATOR) -> SeenGame:
     """Returns the game at entry `at`. Eyes other than a spectator's need all lines of a game that is over.
 
     Raises `IllegalError` for eyes whose cards the log does not reveal.
@@ -157,4 +160,4 @@ def look(lines: Sequence[Line], say: Speaker, *, at: int, near: Seat | None, eye
         position = studied_position(Replay(through.steps[: at + 1], None), eyes.seat)
     if near is None:
         near = SEATS[eyes.seat or 0]
-    return Seen(position, near, board(position, Look(say, plain=True)), say)
+    return SeenGame(position, near, board(position, Look(say, plain=True)), say)
