@@ -28,6 +28,37 @@ TEXTS: Final[dict[str, Text]] = {
     "board.lamps": tell("next lanterns"),
     "board.nobody": tell("nobody yet"),
     "board.offer": tell("on offer"),
+    # --- how to play
+    "how": tell("How to play"),
+    "how.hanamikoji.down": tell(
+        "A secret is one card face down, which counts when the round ends. A trade-off is two cards that nobody gets."
+    ),
+    "how.hanamikoji.end": tell(
+        "The favour of four geisha wins, and so does that of geisha with 11 charm together. Until then another round "
+        "follows, and favours stay."
+    ),
+    "how.hanamikoji.offers": tell(
+        "For a gift you show three cards: the other player takes one, and two are yours. For a competition you show "
+        "two pairs: the other player takes one pair."
+    ),
+    "how.hanamikoji.row": tell(
+        "Each geisha has as many cards as charm. When the round ends, she favours the player with more of them."
+    ),
+    "how.hanamikoji.turn": tell("In each of your four turns you draw a card and take one of four actions, each once."),
+    "how.road.end": tell("More points win the round, and two rounds win the game."),
+    "how.road.influence": tell(
+        "When the round ends, the higher sum of cards wins a geisha, the points of her lanterns, and her marker. The "
+        "marker counts one half."
+    ),
+    "how.road.start": tell("Five geisha begin at home. Their cards have the numbers 1 to 4."),
+    "how.road.turn": tell(
+        "In each of your four turns you draw a card and take one action, each once: reveal a card; lay two face down, "
+        "of which the first counts at the end; show three cards, or two pairs, of which the other player chooses first."
+    ),
+    "how.road.walk": tell(
+        "A card on your side moves its geisha on by its number. If she stops exactly at home, a lantern with points is "
+        "hung up for her."
+    ),
     # --- front
     "front.address": tell("Address"),
     "front.finished": tell("Games that are over"),
