@@ -37,7 +37,7 @@ PAGE: Final = (
     '<!DOCTYPE html><meta charset="utf-8"><title>pictures</title><link rel="stylesheet" href="style.css">'
     '<link rel="stylesheet" href="grid.css"><body>'
     + "".join(
-        f'<svg class="{name[1:]}" viewBox="0 0 {picture.width} {picture.height}"><use href="art.svg#{name}"/></svg>'
+        f'<svg data-kind="{name[1:]}" viewBox="0 0 {picture.width} {picture.height}"><use href="art.svg#{name}"/></svg>'
         for name, picture in art.picture_ids().items()
     )
 )
