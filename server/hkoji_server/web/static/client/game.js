@@ -113,7 +113,7 @@ export class Game extends Reading {
   async sendSeed() {
     const { name } = this.session.me, seat = /** @type {0 | 1} */ (this.seat);
     const own = this.lines.find(each => ['open', 'join'].includes(each.entry.kind) && each.entry.by === name);
-    const entropy = await write.entropyOf(await this.signer(), this.id, this.lines[0].head);
+    const entropy = await write.entropyOf(await this.signer(own.entry.body.key), this.id, this.lines[0].head);
     if (await write.commitEntropy(this.id, seat, entropy) === own.entry.body.entropy_commit) {
       await this.post('seed', { entropy });
     } else this.session.remark('entropy-elsewhere'); // another program of the player has drawn it, and must send it
@@ -135,8 +135,8 @@ export class Game extends Reading {
   }
 
   /** The key that counts for this player in this game. */
-  async signer() {
-    const { me } = this.session, key = this.seats[this.seat ?? -1]?.key ?? me.text;
+  async signer(key = this.seats[this.seat ?? -1]?.key ?? this.session.me.text) {
+    const { me } = this.session;
     return key === me.text ? me : await this.store.get('keys', key) ?? refuse('key-elsewhere');
   }
 
