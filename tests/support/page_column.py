@@ -1,4 +1,4 @@
-"""What the checker of pages finds in the logs that attacks leave, for the column *page* of docs/security.md.
+"""Gives the logs that attacks leave to the checker of pages, for the column *page* of docs/security.md.
 
 Each log that `hkoji audit` refuses in a test of an attack is given to the checker of pages too, with the same keys. It
 does steps 1 to 7, so it finds a lie that only the rules of the game show in none of them.
