@@ -57,7 +57,7 @@ def said(page: Page, text: str) -> None:
 def make_key(page: Page, name: str) -> None:
     page.fill("#invite-name input[name=name]", name)
     page.click("#invite-name button")
-    page.locator("#invite-key").wait_for()
+    page.locator("#save-file").wait_for()
 
 
 def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, t
     make_key(phone, name)
     assert heard.posts == []
     with phone.expect_download() as download:
-        phone.click("#invite-save")
+        phone.click("#save-file")
     assert download.value.suggested_filename == f"{name}.key"
     download.value.save_as(tmp_path / "key")
     assert phone.url == link  # the code stays in the address until there is a receipt
@@ -104,7 +104,7 @@ def test_a_key_that_is_here_is_offered(host: Player, phone: Page) -> None:
     phone.goto(invite(host))
     name = f"bob-{secrets.token_hex(3)}"
     make_key(phone, name)
-    phone.click("#invite-passwords button")
+    phone.click("#save-password button")
     phone.click("#invite-go")
     phone.wait_for_url("**/g/*")
     second = invite(host)
@@ -113,6 +113,9 @@ def test_a_key_that_is_here_is_offered(host: Player, phone: Page) -> None:
     assert not phone.locator("#invite-name").is_visible()
     phone.click("#invite-go")
     said(phone, "You have no copy")  # the copy is not proved yet
+    phone.click("button[data-do=save-have]")
+    said(phone, "Good.")
+    assert not phone.locator("#save-file").is_visible()  # the seed is gone, and with it all ways to copy it
     phone.click("#invite-go")
     phone.wait_for_url("**/g/*")
     assert host.lines(second.split("/i/")[1][:32])[2].entry.by == name
@@ -184,6 +187,7 @@ def test_a_service_that_asks_new_players_for_a_code(
         if registration == "closed":
             said(page, "This service takes no new players.")
             assert not page.locator("#invite-name").is_visible()
+            page.goto("about:blank")
             return
         page.fill("#invite-name input[name=name]", "bob")
         page.click("#invite-name button")
@@ -192,9 +196,10 @@ def test_a_service_that_asks_new_players_for_a_code(
         code = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-1]
         page.fill("#invite-name input[name=code]", code)
         make_key(page, "bob")
-        page.click("#invite-passwords button")
+        page.click("#save-password button")
         page.click("#invite-go")
         page.wait_for_url("**/g/*")
+        page.goto("about:blank")  # it asks this service no more
 
 
 def test_the_page_speaks_italian(host: Player, visitor: Callable[..., Page]) -> None:
@@ -211,7 +216,7 @@ def test_a_conflict_shows_why(host: Player, phone: Page) -> None:
     link = invite(host)
     phone.goto(link)
     make_key(phone, f"bob-{secrets.token_hex(3)}")
-    phone.click("#invite-passwords button")
+    phone.click("#save-password button")
     game, code = link.split("/i/")[1].split("#")
     Player(host.service, f"other-{secrets.token_hex(3)}").register().join(game, link_key(code))
     phone.click("#invite-go")

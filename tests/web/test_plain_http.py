@@ -42,7 +42,7 @@ def test_nobody_can_play_without_https(far: Service, page: Page) -> None:
     expect(says).to_contain_text("This address is not safe for playing")
     expect(says).to_contain_text(f"hkoji join '{link}'")
     assert page.url == link  # with its code, to be copied whole
-    for place in ("#invite-name", "#invite-key", "#invite-join"):
+    for place in ("#invite-name", "#me-save", "#invite-join"):
         assert not page.locator(place).is_visible()
     assert heard.posts == []
     assert not heard.says(link[-32:])

@@ -31,7 +31,7 @@ def joined(host: Player, page: Page) -> str:
     link = invite(host)
     page.goto(link)
     make_key(page, f"bob-{secrets.token_hex(3)}")
-    page.click("#invite-passwords button")
+    page.click("#save-password button")
     page.click("#invite-go")
     page.wait_for_url("**/g/*")
     game = link.split("/i/")[1][:32]

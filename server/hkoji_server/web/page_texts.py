@@ -124,17 +124,11 @@ TEXTS: Final[dict[str, Text]] = {
         "Checked by this page, which comes from this service; the command hkoji join checks without trusting it."
     ),
     "invite.clock": tell("Clock"),
-    "invite.copy": tell("Copy my key as text"),
     "invite.copy_link": tell("Copy the whole link"),
     "invite.elsewhere": tell(
         "Copy the link, and open it in your own browser: one inside of another program may forget your key."
     ),
     "invite.have_key": tell("You have played here before?"),
-    "invite.key": tell("Your key"),
-    "invite.key_text": tell(
-        "This browser has made a key for you. It signs your moves, and is your only way back into your games. Keep a "
-        "copy: as a file, or in your password manager. Nobody else gets it, not even this service."
-    ),
     "invite.make_key": tell("Make my key"),
     "invite.name_form": tell("Small letters, digits, - and _; everybody can see it."),
     "invite.next": tell(
@@ -143,15 +137,8 @@ TEXTS: Final[dict[str, Text]] = {
     ),
     "invite.operator_code": tell("Code from the operator of this service"),
     "invite.options": tell("Options"),
-    "invite.passwords": tell("Keep it in my password manager"),
-    "invite.private": tell(
-        "A private window forgets your key when you close it. On a shared machine let nobody else read the file: "
-        "chmod 600."
-    ),
     "invite.rated": tell("Rating"),
     "invite.right": tell("Open this invitation at the address of the service"),
-    "invite.save": tell("Save my key"),
-    "invite.share": tell("Share my key with another app"),
     "invite.until": tell("Open until"),
     "invite.your_name": tell("Your name in games"),
     "invite.ADDRESS": tell("ADDRESS"),
@@ -690,7 +677,6 @@ WORDS: Final[dict[str, Text]] = {
     "invite-markers-choose": tell("The players choose the first markers."),
     "invite-markers-random": tell("Chance draws the first markers."),
     "invite-move": tell("{time} for each turn.", time="{time}"),
-    "invite-no-clipboard": tell("This browser does not let the page copy. Save the file."),
     "invite-no-clock": tell("No clock: nobody can lose on time."),
     "invite-no-code": tell(
         "The address has no code: the part after the # is missing. Copy the whole link as your friend has sent it."
@@ -708,7 +694,6 @@ WORDS: Final[dict[str, Text]] = {
     ),
     "invite-rest": tell("Days {days} of the week do not count, by the time {zone}.", days="{days}", zone="{zone}"),
     "invite-rounds": plural("At most {n} round.", "At most {n} rounds.", 1),
-    "invite-saved": tell("When your copy is safe, join."),
     "invite-series": tell("Game {number} of a best of {games}.", number="{number}", games="{games}"),
     "invite-tie-charm": tell("Then the greater charm wins."),
     "invite-tie-geisha": tell("Then the player with more geisha wins."),

@@ -1,27 +1,19 @@
 // The page of a link: from the code in the address to a seat in the game. docs/spec/log.md, "Invitation by link". The
 // code stays in the address until the join has its receipt, and is in no request.
+import { newKey } from '../client/keys.js';
 import { Game, readLink } from '../client/game.js';
-import { Session } from '../client/session.js';
-import { inWorker } from '../checker.js';
-import { explain, speaker } from '../words.js';
+import { obstacle, place as byId, visit } from './here.js';
+import { copyDeeds, offerCopies } from './save-key.js';
 import { terms } from './terms.js';
-import { fresh, keyFile, toLetters } from '../log/write.js';
-import { unhex } from '../log/text.js';
 
 const IN_APP = /FBAN|FBAV|Instagram|Line\/|MicroMessenger|WhatsApp|Telegram|Snapchat|TikTok|; wv\)/;
-const place = id => /** @type {any} */ (document.getElementById(`invite-${id}`));
+const place = id => byId(`invite-${id}`);
 
 /** Shows one step, and hides the other ones. @param {string[]} ids */
 function show(...ids) {
   place('intro').hidden = ids.includes('terms'); // the invitation itself takes the place of what such a page is
-  for (const id of ['right', 'terms', 'elsewhere', 'name', 'key', 'join']) place(id).hidden = !ids.includes(id);
-}
-
-/** Whether a key can be made and kept here: WebCrypto and locks exist on https and on this machine only. */
-async function canPlay() {
-  if (!isSecureContext || !navigator.locks) return 'invite-plain-http';
-  const pair = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']).catch(() => null);
-  return pair ? null : 'invite-old-browser';
+  for (const id of ['right', 'terms', 'elsewhere', 'name', 'join']) place(id).hidden = !ids.includes(id);
+  byId('me-save').hidden = !ids.includes('save');
 }
 
 /** Shows the agreement and the options. */
@@ -32,53 +24,38 @@ function showTerms(say, lang, { host, held, ruleset, agreement }) {
   place('held').textContent = say('held-player', { name: host });
 }
 
-/** @param {{body: HTMLElement, words: import('../words.js').Words, base: string}} context */
-export async function run({ body, words, base }) {
-  const say = speaker(words), lang = body.dataset.lang ?? 'en', link = readLink(location.href);
-  const tell = (key, values) => { place('says').textContent = key ? say(key, values) : '' };
+/** @param {import('./here.js').Context} context */
+export async function run(context) {
+  const { act: attempt, deeds, lang, say, session, tell } = visit(context, 'invite-says');
+  const link = readLink(location.href), found = await obstacle();
   if (!link) return tell('invite-no-code');
-  place('copy-link').onclick = () => navigator.clipboard.writeText(location.href).then(() => tell('copied'));
-  const obstacle = await canPlay();
-  if (obstacle) {
+  if (found) {
     show('elsewhere');
-    return tell(obstacle, { command: `hkoji join '${location.href}'` });
+    const why = found === 'needs-https' ? 'invite-plain-http' : 'invite-old-browser';
+    tell(why, { command: `hkoji join '${location.href}'` });
   }
-  const session = new Session({ origin: location.origin, check: inWorker(base) }), game = new Game(session, link.game);
-  const seat = () => location.replace(`/g/${link.game}`);
-  let saved = false, code = '';
+  const game = new Game(session, link.game), seat = () => location.replace(`/g/${link.game}`);
+  let saved = false, code = '', seen = '';
 
-  /** Does what a button asks for, once; says why if it fails. */
+  /** @param {() => any} work */
   async function act(work) {
-    for (const button of document.querySelectorAll('#invite button')) /** @type {any} */ (button).disabled = true;
-    try { await work() } catch (error) {
-      place('says').textContent = explain(words, error);
-      if (error.code === 'exists') show('terms', 'name'); // the key stays: only the name is asked for again
-      if (error.key === 'other-origin') {
-        place('right').href = error.values.origin + location.pathname + location.hash;
-        show('right');
-      }
-    }
-    for (const button of document.querySelectorAll('#invite button')) /** @type {any} */ (button).disabled = false;
+    const error = await attempt(work);
+    if (error?.code === 'exists') show('terms', 'name'); // the key stays: only the name is asked for again
+    if (error?.key !== 'other-origin') return;
+    place('right').href = error.values.origin + location.pathname + location.hash;
+    show('right');
   }
 
   function showKey() {
-    const { name, raw, seed } = session.me;
-    show('terms', ...(seed ? ['key'] : []), 'join');
+    const { name, seed } = session.me;
+    show('terms', ...(seed ? ['save'] : []), 'join');
     place('go').textContent = say('invite-join-as', { name });
     if (!seed) return;
-    const file = keyFile(seed, raw, name), save = place('save'), keyAs = `${name}.key`;
-    const kept = () => { saved = true; tell('invite-saved') };
-    save.href = URL.createObjectURL(new Blob([file], { type: 'application/octet-stream' }));
-    save.download = keyAs;
-    save.onclick = kept;
-    place('copy').onclick = () => navigator.clipboard.writeText(file).then(kept, () => tell('invite-no-clipboard'));
-    const shared = { files: [new File([file], `${keyAs}.txt`, { type: 'text/plain' })] };
-    place('share').hidden = !navigator.canShare?.(shared);
-    place('share').onclick = () => navigator.share(shared).then(kept, () => {});
-    const [username, password] = place('passwords').elements; // without names: no form can ever send them
-    username.value = name;
-    password.value = toLetters(seed);
-    place('passwords').onsubmit = event => { event.preventDefault(); kept() };
+    offerCopies(session.me, name, async () => {
+      await session.proveCopy();
+      tell('copy-proved');
+      showKey();
+    });
   }
 
   async function takeName(form) {
@@ -86,7 +63,7 @@ export async function run({ body, words, base }) {
     code = form.code.value.trim();
     if (registration === 'code' && !code) return tell('invite-code-needed');
     if (await session.player(name)) return tell('problem-exists');
-    await session.keepKey(session.me?.seed ?? unhex(fresh(32)), name);
+    await session.keepKey((session.me ?? await newKey()).seed, name);
     tell('');
     return showKey();
   }
@@ -102,19 +79,26 @@ export async function run({ body, words, base }) {
     return seat();
   }
 
-  let seen = '';
+  byId('save-file').onclick = () => { saved = true; tell('save-kept') };
+  /** @type {[string, Function][]} */ const ways = Object.entries(copyDeeds(tell));
+  const noted = ways.map(([name, deed]) => [name, it => { saved = true; return deed(it) }]);
+  deeds({
+    ...Object.fromEntries(noted),
+    'invite-copy-link': () => navigator.clipboard.writeText(location.href).then(() => tell('copied')),
+  });
+  if (found) return;
+  place('name').onsubmit = event => { event.preventDefault(); act(() => takeName(event.target.elements)) };
+  place('go').onclick = () => act(join);
   await act(async () => {
     tell('invite-looking');
     await session.meet();
     await game.turn(() => game.fetchLog());
     if (session.me && (await session.store.list('outbox', link.game)).length) await game.refresh();
     if (game.seat !== null) return seat();
-    const found = await game.verifyLink(link.code);
+    const shown = await game.verifyLink(link.code);
     if (game.closed) return tell(`link-${game.closed}`);
     seen = game.last.head;
-    showTerms(say, lang, found);
-    place('name').onsubmit = event => { event.preventDefault(); act(() => takeName(place('name').elements)) };
-    place('go').onclick = () => act(join);
+    showTerms(say, lang, shown);
     tell('');
     if (session.me) return showKey();
     if (session.service.registration === 'closed') {
