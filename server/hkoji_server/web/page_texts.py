@@ -309,6 +309,7 @@ TEXTS: Final[dict[str, Text]] = {
     ),
     "me.page": tell("Your page"),
     "me.private": tell("In a private window the key is lost when you close it. Use an ordinary one."),
+    "me.push": tell("Told in this browser"),
     "me.recover": tell("Your code"),
     "me.recover.code": tell("Code"),
     "me.recover.do": tell("Make this my key"),

@@ -110,29 +110,29 @@ export async function unsent({ store }) {
   return entries.length + (await store.list('statements')).filter(each => each.path).length;
 }
 
-/** Ends this browser's pushes and its login; without a network both end by themselves. */
-async function partFrom(session) {
-  const registered = await globalThis.navigator?.serviceWorker?.getRegistration?.('/');
-  await (await registered?.pushManager?.getSubscription())?.unsubscribe();
-  const channel = await session.store.get('meta', 'push');
-  const request = (method, path) => session.call(method, path, undefined, { login: true }).catch(() => {});
-  if (channel?.id) await request('DELETE', `/v1/me/channels/${channel.id}`);
-  await request('POST', '/v1/logout');
+/** Ends the login; without a network it ends by itself within a day. */
+async function endLogin(session) {
+  await session.call('POST', '/v1/logout', undefined, { login: true }).catch(() => {});
   session.memory.clear();
+}
+
+/** Refuses where a log out would lose something. */
+export async function mayLeave(session) {
+  const n = await unsent(session);
+  if (session.me.seed) refuse('copy-unproved');
+  if (n) refuse('unsent', { n });
 }
 
 /** Logs out: nothing private stays but the key, which cannot leave this browser. */
 export async function logOut(session) {
-  const { me, store } = session, n = await unsent(session);
-  if (me.seed) refuse('copy-unproved');
-  if (n) refuse('unsent', { n });
-  await partFrom(session);
+  const { me, store } = session;
+  await endLogin(session);
   const changes = [['openings', IDBKeyRange.lowerBound([]), undefined]];
   for (const { code, view } of (await store.list('games')).filter(each => each.view)) {
     const { game } = view, views = IDBKeyRange.bound([game, 'view'], [game, 'view', []]);
     changes.push(['games', game, code ? { code } : undefined], ['evidence', views, undefined]);
   }
-  await store.keep([...changes, ['meta', 'push', undefined], ['meta', 'me', undefined],
+  await store.keep([...changes, ['meta', 'me', undefined],
     ['meta', 'left', { name: me.name, key: me.text }]]);
   await session.load();
 }
@@ -148,7 +148,6 @@ export async function comeBack(session) {
 
 /** Removes everything that this browser keeps for this service, its key too. */
 export async function forget(session) {
-  if (session.me) await partFrom(session);
-  session.memory.clear();
+  if (session.me) await endLogin(session);
   await forgetStore(await fingerprint(session.service.key));
 }

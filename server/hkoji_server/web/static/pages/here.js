@@ -31,9 +31,9 @@ export async function fill(id, template, items, read) {
   place(id).replaceChildren(...rows);
 }
 
-/** The session of this browser, and how it speaks. `tell` says a text of WORDS. `act` does some work, once, and says
- *  why if that fails. `deeds` says what elements with `data-do` do: buttons when pressed, forms when sent, others when
- *  changed.
+/** The session of this browser, and how it speaks. `tell` says a text of WORDS. `act` does some work after that before
+ *  it, while no button can be pressed, and says why if that fails. `deeds` says what elements with `data-do` do: buttons
+ *  when pressed, forms when sent, others when changed.
  *  @param {Context} context @param {string} says the id of the line */
 export function visit({ body, base, words }, says = 'says') {
   const session = new Session({ origin: location.origin, check: inWorker(base) }), say = speaker(words);
@@ -42,19 +42,18 @@ export function visit({ body, base, words }, says = 'says') {
     if (text) place(says).scrollIntoView({ block: 'nearest' });
   };
   const tell = (key, values = {}) => write(key && say(key, values));
-  let busy = false;
+  /** @type {Promise<any>} */ let last = Promise.resolve();
+  const disable = off => {
+    for (const each of document.querySelectorAll('main button')) each.toggleAttribute('disabled', off);
+  };
   /** @param {() => any} work @returns {Promise<any>} what it threw, if it did */
-  async function act(work) {
-    if (busy) return null;
-    const disable = off => {
-      for (const each of document.querySelectorAll('main button')) each.toggleAttribute('disabled', off);
-    };
-    disable(busy = true);
+  const act = work => (last = last.then(async () => {
+    disable(true);
     try { return void await work(); } catch (error) {
       write(explain(words, error));
       return error;
-    } finally { disable(busy = false); }
-  }
+    } finally { disable(false); }
+  }));
   /** @param {Record<string, (it: any) => any>} all */
   function deeds(all) {
     for (const type of ['click', 'submit', 'change']) {

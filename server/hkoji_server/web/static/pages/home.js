@@ -123,6 +123,10 @@ export async function run(context) {
     place('home-lists').hidden = place('new-game').hidden = false;
     place('new-key').hidden = true;
     await refresh();
-    follow(session, () => act(refresh));
+    follow(session, ({ game, seq }) => {
+      place('news').hidden = false; // nothing moves under the finger: the reader loads the page anew
+      if (seq < BEFORE_DEAL) act(() => new Game(session, game).refresh());
+    });
+    if (await session.store.get('meta', 'push')) await (await import('./push.js')).tend(session, lang);
   });
 }

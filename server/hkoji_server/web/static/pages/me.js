@@ -4,10 +4,11 @@ import * as keys from '../client/keys.js';
 import { fingerprint } from '../log/sig.js';
 import { choiceDeeds, showChoices } from './choices.js';
 import { obstacle, place, visit } from './here.js';
+import * as push from './push.js';
 import { copyDeeds, offerCopies } from './save-key.js';
 
 const SECTIONS = ['service', 'left', 'make', 'bring', 'own', 'save', 'register', 'recover', 'revoked', 'other',
-  'choices', 'kept', 'more', 'forget'];
+  'push', 'choices', 'kept', 'more', 'forget'];
 
 /** @param {string[]} names */
 const show = (...names) => { for (const each of SECTIONS) place(`me-${each}`).hidden = !names.includes(each); };
@@ -39,9 +40,9 @@ export async function run(context) {
     if (how === 'new' || (how === 'other' && !registered)) return renderNew(how, own);
     if (how === 'other') return show('own', 'other', 'bring', 'forget');
     if (how === 'code') return show(...own, player.key === me.text ? 'revoked' : 'recover');
-    show(...own, 'choices', 'kept', 'more');
+    show(...own, 'push', 'choices', 'kept', 'more');
     if (next) tell('replace-save');
-    return showChoices(here);
+    await Promise.all([showChoices(here), push.show(session, place('push'), context.words, here.lang)]);
   }
 
   function renderNew(how, own) {
@@ -96,12 +97,21 @@ export async function run(context) {
     await session.register(code.value.trim());
   }
 
+  const endPush = () => push.unsubscribe(session).catch(() => {}); // a channel without a browser removes itself
+
+  async function logOut() {
+    await keys.mayLeave(session);
+    await endPush();
+    await keys.logOut(session);
+  }
+
   async function forget() {
     const n = session.me ? await keys.unsent(session) : 0, button = place('forget');
     if ((n || session.me?.seed) && !button.value) {
       button.value = 'asked';
       return tell(n ? 'forget-unsent' : 'forget-unproved', { n });
     }
+    if (session.me) await endPush();
     await keys.forget(session);
     return location.assign('/');
   }
@@ -123,7 +133,7 @@ export async function run(context) {
     'replace': then(() => keys.beginReplacing(session)),
     'revoke': then(() => session.revoke()),
     'come-back': then(() => keys.comeBack(session)),
-    'log-out': then(() => keys.logOut(session)),
+    'log-out': then(logOut),
     'confirm-service': () => session.confirmService().then(() => location.reload()),
   });
   const failed = await act(then(() => session.meet()));

@@ -1,0 +1,301 @@
+"""The page of the own key: made, saved, brought, replaced, revoked and recovered, as the command does it too."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from hkoji.game.setup import Invite
+from hkoji.log.private_key import PrivateKey
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.homes import Homes
+from tests.support.service import HKOJI, Player, Service
+from tests.support.visits import DESK, Faults
+
+KEPT = """async (store) => {
+    const [{ name }] = await indexedDB.databases();
+    const database = await new Promise(done => { indexedDB.open(name).onsuccess = event => done(event.target.result) });
+    const values = await new Promise(done => {
+        database.transaction(store).objectStore(store).getAll().onsuccess = event => done(event.target.result);
+    });
+    database.close();
+    return values.map(value => JSON.stringify(value));
+}"""
+"""The values of a store of the page, as JSON."""
+
+BRING_UP_TO_DATE = """async game => {
+    const { static: base } = document.body.dataset, { visit } = await import(base + 'pages/here.js');
+    const { Game } = await import(base + 'client/game.js');
+    const { session } = visit({ body: document.body, base, words: {} });
+    await session.meet();
+    const it = await new Game(session, game).refresh();
+    const { actor, legal, seat } = await it.view();
+    if (actor === seat) await it.move(legal[0]);
+    return session.remarks.map(([key]) => key);
+}"""
+"""Opens a game with the client of the page, and makes a move if one is owed."""
+
+
+@pytest.fixture(autouse=True)
+def asked_about_names(faults: Faults) -> None:
+    """The console of a browser names each 404, also that by which the page learns that a name is free."""
+    faults.expect(r"404 .*/v1/players/")
+    faults.expect("Transition was aborted|pages/game.js")
+
+
+def said(page: Page, text: str | re.Pattern[str]) -> None:
+    expect(page.locator("#says")).to_contain_text(text)
+
+
+def make_key(page: Page, origin: str, name: str) -> None:
+    """Makes a key on /me, which shows then how to save it."""
+    page.goto(f"{origin}/me")
+    page.fill("#me-make input[name=name]", name)
+    page.click("#me-make button")
+    page.locator("#me-save").wait_for()
+
+
+def save(page: Page, place: Path) -> Path:
+    with page.expect_download() as download:
+        page.click("#save-file")
+    download.value.save_as(place)
+    return place
+
+
+def arrive(page: Page, origin: str, name: str, place: Path) -> Path:
+    """Makes a key, saves it, proves the copy and registers. Returns the file."""
+    make_key(page, origin, name)
+    save(page, place)
+    page.click("#me-register button")
+    page.locator("#me-choices").wait_for()
+    page.set_input_files("[data-do=save-again]", place)
+    expect(page.locator("#me-save")).to_be_hidden()
+    return place
+
+
+def registered_key(service: Service, name: str) -> str:
+    return str(service.ask("GET", f"/v1/players/{name}").json["key"])
+
+
+def press(page: Page, deed: str) -> None:
+    """Opens what hides a button, and presses it."""
+    button = page.locator(f"[data-do={deed}]")
+    if not button.is_visible():
+        page.locator("details", has=button).locator("summary").click()
+    button.click()
+
+
+@pytest.fixture
+def name() -> str:
+    return f"bob-{secrets.token_hex(3)}"
+
+
+@pytest.fixture
+def origin(service: Service) -> str:
+    return Player(service, "nobody").origin()
+
+
+@pytest.fixture
+def homes(service: Service, tmp_path: Path) -> Homes:
+    return Homes(tmp_path / "homes", service)
+
+
+def test_a_key_file_goes_to_the_command_and_back(
+    service: Service, origin: str, name: str, visitor: Callable[..., Page], homes: Homes, tmp_path: Path
+) -> None:
+    page = visitor()
+    file = arrive(page, origin, name, tmp_path / f"{name}.key")
+    key = registered_key(service, name)
+    file.chmod(0o600)
+    assert subprocess.check_output(["ssh-keygen", "-y", "-f", file], text=True).split()[:2] == key.split()
+    assert not [each for each in page.evaluate(KEPT, "keys") if "seed" in each]  # the copy is proved
+    assert homes(name, "init", name, "--key", str(file)).code == 0
+    assert homes(name, "key", "--json").json["key"] == key
+
+    for brings in (
+        lambda other: other.set_input_files("[data-do=bring-file]", file),
+        lambda other: (
+            other.fill("[data-do=bring-pasted] textarea", file.read_text()),
+            other.click("[data-do=bring-pasted] button"),
+        ),
+    ):
+        other = visitor(DESK)
+        other.goto(f"{origin}/me")
+        brings(other)
+        expect(other.locator("#own-name")).to_have_text(name)
+        assert not [each for each in other.evaluate(KEPT, "keys") if "seed" in each]
+        other.context.close()
+
+
+def test_a_password_manager_carries_the_key(
+    service: Service, origin: str, name: str, visitor: Callable[..., Page]
+) -> None:
+    page, other = visitor(), visitor(DESK)
+    make_key(page, origin, name)
+    form = page.locator("#save-password")
+    assert form.locator("input").evaluate_all("all => all.map(each => each.autocomplete)") == [
+        "username",
+        "new-password",
+    ]
+    letters = form.locator("[name=password]").input_value()
+    assert re.fullmatch("[a-z2-7]{52}", letters)
+    page.fill("[data-do=save-pasted] textarea", letters[:-2] + "aa")
+    page.click("[data-do=save-pasted] button")
+    said(page, "another key than yours")
+    page.click("#me-register button")
+    page.locator("#me-choices").wait_for()
+    page.click("[data-do=save-have]")
+    said(page, "cannot be copied")
+
+    other.goto(f"{origin}/me")
+    fields = other.locator("[data-do=bring-password] input")
+    assert fields.evaluate_all("all => all.map(each => each.autocomplete)") == ["username", "current-password"]
+    fields.nth(0).fill(f"{name}x")  # nobody's name
+    fields.nth(1).fill(letters.upper())
+    other.click("[data-do=bring-password] button")
+    said(other, "Nothing was kept")
+    assert other.evaluate(KEPT, "keys") == []
+    other.fill("#bring-name input", name)
+    other.click("#bring-name button")
+    expect(other.locator("#own-name")).to_have_text(name)
+
+
+def test_a_locked_key_file_is_not_read(origin: str, name: str, phone: Page, tmp_path: Path) -> None:
+    file = tmp_path / "locked"
+    subprocess.check_call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-C", name, "-f", file])
+    phone.goto(f"{origin}/me")
+    phone.set_input_files("[data-do=bring-file]", file)
+    expect(phone.locator("#bring-locked")).to_contain_text("ssh-keygen -p")
+    said(phone, "passphrase")
+
+
+def test_a_name_that_somebody_takes_first_is_asked_again(
+    service: Service, origin: str, name: str, phone: Page, faults: Faults
+) -> None:
+    faults.expect(r"409 .*/v1/players")
+    make_key(phone, origin, name)
+    key = phone.locator("#own-fingerprint").inner_text()
+    Player(service, name).register()
+    phone.click("#me-register button")
+    said(phone, "This name is taken")
+    phone.fill("#me-register input[name=name]", f"{name}-2")
+    phone.click("#me-register button")
+    expect(phone.locator("#own-name")).to_have_text(f"{name}-2")
+    assert phone.locator("#own-fingerprint").inner_text() == key
+
+
+def test_page_and_command_play_with_one_key_and_replace_it_in_turn(
+    service: Service, origin: str, name: str, visitor: Callable[..., Page], homes: Homes, tmp_path: Path
+) -> None:
+    page, host = visitor(), Player(service, f"host-{secrets.token_hex(3)}").register().login()
+    file = arrive(page, origin, name, tmp_path / "first.key")
+    assert homes(name, "init", name, "--key", str(file)).code == 0
+    homes(name, "register", "--server", origin)
+    game = host.new(Hanamikoji(first="guest"), invite=Invite(name))
+    page.goto(origin)
+    page.click("[data-do=look]")
+    page.click("[data-do=take]")
+    page.wait_for_url(f"**/g/{game}")
+    host.seed(game)
+
+    page.goto(f"{origin}/me")
+    press(page, "replace")
+    said(page, "Save the new key")
+    assert (
+        registered_key(service, name) == PrivateKey.from_openssh(file.read_bytes()).public.text
+    )  # nothing has changed yet
+    second = save(page, tmp_path / "second.key")
+    page.set_input_files("[data-do=save-again]", second)
+    said(page, "The new key counts now")
+    new = PrivateKey.from_openssh(second.read_bytes()).public.text
+    assert registered_key(service, name) == new
+    assert page.evaluate(BRING_UP_TO_DATE, game) == []  # and it moves
+    (change,) = [line.entry for line in host.lines(game) if line.entry.kind == "rekey"]
+    assert change.body["key"] == new
+
+    while (own := host.course(game)).actor == 0:
+        host.send(host.make_move(own, own.state.legal_actions()[0]))
+    assert homes("new", "init", name, "--key", str(second)).code == 0  # the command goes on with the file of the page
+    homes("new", "register", "--server", origin)
+    legal = homes("new", "show", game, "--json").json["legal"]
+    assert homes("new", "move", game, legal[0]).code == 0
+    changed = homes("new", "rekey")
+    assert changed.code == 0, changed
+    page.goto(f"{origin}/me")
+    expect(page.locator("#me-other")).to_be_visible()
+    assert registered_key(service, name) != new
+
+
+def test_a_revoked_key_is_replaced_by_a_code_of_the_operator(
+    service: Service, origin: str, name: str, phone: Page, faults: Faults, tmp_path: Path
+) -> None:
+    faults.expect("403 ")
+    arrive(phone, origin, name, tmp_path / "key")
+    old = registered_key(service, name)
+    press(phone, "revoke")
+    expect(phone.locator("#me-revoked")).to_be_visible()
+    assert service.ask("GET", f"/v1/players/{name}").json["revoked"]
+    words = [HKOJI, "admin", "revoke", name, "--data", service.data]
+    code = re.search(r"\b[0-9a-f]{40}\b", subprocess.check_output(words, text=True))
+    assert code is not None
+    phone.click("[data-do=make-again]")
+    save(phone, tmp_path / "new.key")
+    phone.fill("#me-recover input", "0" * 40)
+    phone.click("#me-recover button")
+    said(phone, "The service does not allow this")
+    phone.fill("#me-recover input", code[0])
+    phone.click("#me-recover button")
+    phone.locator("#me-choices").wait_for()
+    assert (
+        registered_key(service, name) == PrivateKey.from_openssh((tmp_path / "new.key").read_bytes()).public.text != old
+    )
+
+
+def test_a_log_out_waits_for_a_copy_and_leaves_no_card(
+    service: Service, origin: str, name: str, phone: Page, tmp_path: Path
+) -> None:
+    host = Player(service, f"host-{secrets.token_hex(3)}").register().login()
+    make_key(phone, origin, name)
+    phone.click("#me-register button")
+    phone.locator("#me-choices").wait_for()
+    press(phone, "log-out")
+    said(phone, "First show that you have a copy")
+    phone.click("[data-do=save-have]")
+    said(phone, "cannot be copied")
+    game = host.new(Hanamikoji(), invite=Invite(name))
+    phone.goto(origin)
+    phone.click("[data-do=look]")
+    phone.click("[data-do=take]")
+    phone.wait_for_url(f"**/g/{game}")
+    host.seed(game)
+    phone.wait_for_load_state("networkidle")
+    phone.evaluate(BRING_UP_TO_DATE, game)
+    assert any("view" in each for each in phone.evaluate(KEPT, "games"))
+    phone.goto(f"{origin}/me")
+    token = phone.evaluate(
+        "JSON.parse(Object.entries(sessionStorage).find(([name]) => name.startsWith('hkoji-token'))[1]).token"
+    )
+    press(phone, "log-out")
+    expect(phone.locator("#me-left")).to_be_visible()
+    assert phone.evaluate(KEPT, "games") == phone.evaluate(KEPT, "openings") == []
+    assert not [each for each in phone.evaluate(KEPT, "evidence") if "view" in each]
+    assert phone.evaluate("sessionStorage.length") == 0
+    assert service.ask("GET", "/v1/me/games", token=token).status == 401
+    phone.go_back(wait_until="commit")
+    assert phone.url.endswith(game)
+    phone.wait_for_timeout(300)
+    assert phone.locator("#play button, #play [data-card]").count() == 0
+    phone.goto(f"{origin}/me")
+    phone.click("#me-back")
+    expect(phone.locator("#own-name")).to_have_text(name)
+    press(phone, "forget")
+    phone.wait_for_url(f"{origin}/")
+    assert phone.evaluate("indexedDB.databases()") == []
+    assert json.loads(service.ask("GET", f"/v1/players/{name}").body)["name"] == name
