@@ -75,7 +75,7 @@ export function f(b) {
   return b * a;
 }
 """
-    assert as_sent(script) == b"const a =  (1); // why\nexport function f(b) {\nreturn b * a;\n}\n"
+    assert as_sent(script) == b"const a =  (1);\nexport function f(b) {\nreturn b * a;\n}\n"
 
 
 def test_the_scripts_are_read_the_same_as_sent(tmp_path: Path) -> None:

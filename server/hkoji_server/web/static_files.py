@@ -52,6 +52,7 @@ _TYPES: Final = {
 }
 _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
 _JSDOC: Final = re.compile(rb"/\*\*.*?\*/", re.DOTALL)
+_COMMENT: Final = re.compile(rb"(?:^|\s)//(?:\s.*)?$")
 _GONE: Final = {"Cache-Control": "no-store"}
 
 
@@ -97,13 +98,13 @@ def _contents() -> Iterator[tuple[str, bytes]]:
 
 
 def as_sent(script: bytes) -> bytes:
-    """Returns a script without indents, empty lines, JSDoc comments, and other comments that have lines of their own.
+    """Returns a script without indents, empty lines and comments.
 
     They are for those who read the repository, and are a quarter of what a browser would get. No text of a script may
-    contain `/**` or go over several lines.
+    contain `/**` or ` // `, or go over several lines.
     """
-    lines = (line.strip() for line in _JSDOC.sub(b"", script).splitlines())
-    return b"".join(line + b"\n" for line in lines if line and not line.startswith(b"//"))
+    lines = (_COMMENT.sub(b"", line).strip() for line in _JSDOC.sub(b"", script).splitlines())
+    return b"".join(line + b"\n" for line in lines if line)
 
 
 def _prepared(name: str, body: bytes) -> StaticFile:
