@@ -7,9 +7,9 @@ const TURN = ['turn', 'remind1', 'remind2'];
 function worded({ event, game = '', opponent, deadline, lang }) {
   const texts = worker.TEXTS[lang] ?? worker.TEXTS.en, date = deadline && new Date(deadline);
   const time = date?.toLocaleString(lang, { weekday: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
-  const say = key => texts[key].replace('{opponent}', opponent ?? texts.opponent).replace('{time}', time);
-  const body = [opponent && [...TURN, 'over'].includes(event) && say('against'), date && say('until')];
-  return [say(Object.hasOwn(texts, event) ? event : 'other'), {
+  const text = key => texts[key].replace('{opponent}', opponent ?? texts.opponent).replace('{time}', time);
+  const body = [opponent && [...TURN, 'over'].includes(event) && text('against'), date && text('until')];
+  return [text(Object.hasOwn(texts, event) ? event : 'other'), {
     body: body.filter(Boolean).join('\n'), data: game, icon: `${worker.BASE}icon-192.png`, lang,
     // A newer notice of a turn takes the place of the one before, and is heard again.
     tag: `${game} ${TURN.includes(event) ? 'turn' : event}`, renotify: true,

@@ -1,0 +1,243 @@
+// The player's part of the page of a game. The board is public and stands in the page; the hand, the own face-down
+// cards and what can be done are added here, from the checked log and the signed view, and removed with the page.
+import { inWorker } from '../checker.js';
+import { Game } from '../client/game.js';
+import { follow, watch } from '../client/news.js';
+import { Session } from '../client/session.js';
+import * as statements from '../client/statements.js';
+import { explain, speaker } from '../words.js';
+import { compose, picture } from './compose.js';
+import { cardsOf } from '../log/write.js';
+import { showTalk } from './talk.js';
+
+const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
+const TALK_DAYS = 7;
+const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
+const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
+
+/** @param {{body: HTMLElement, words: import('../words.js').Words, base: string}} context */
+export async function run(context) {
+  await show(context);
+  addEventListener('pagehide', clear);
+  addEventListener('pageshow', event => { if (event.persisted) show(context); });
+}
+
+/** Removes what only the player may see: a browser may keep the page and show it to somebody else. */
+function clear() {
+  const own = ['[data-role="mine"]', '[data-role="more"]', '#talk > *', '[data-role="down-near"] > *'];
+  for (const each of document.querySelectorAll(own.join())) each.remove();
+}
+
+async function show({ body, words, base }) {
+  const address = new URLSearchParams(location.search), data = body.dataset;
+  if (address.has('at') || address.has('eyes')) return; // a look back: there is nothing to do
+  clear();
+  document.getElementById('play')?.append(copyOf('t-play'));
+  const says = text => place('says').append(Object.assign(document.createElement('p'), { textContent: text }));
+  try {
+    const session = new Session({ origin: location.origin, check: inWorker(base) });
+    await session.meet();
+    if (!session.me) return clear();
+    const game = new Game(session, data.game ?? ''), view = await game.view();
+    if (game.last.head !== data.head) return again(game.last.head); // the page is of an earlier moment
+    await new Player(session, game, view, words, data.lang ?? 'en').show(data);
+  } catch (error) { says(explain(words, error)) }
+}
+
+/** Loads the page anew, once for each head. */
+function again(head) {
+  if (sessionStorage.getItem(MOVED) === head) return;
+  sessionStorage.setItem(MOVED, head);
+  location.reload();
+}
+
+class Player {
+  /** @param {Session} session @param {Game} game @param {any} view @param {any} words @param {string} lang */
+  constructor(session, game, view, words, lang) {
+    this.session = session;
+    this.game = game;
+    this.view = view;
+    this.words = words;
+    this.lang = lang;
+    this.say = speaker(words);
+    this.names = game.seats.map(each => each.name);
+    this.other = this.names[1 - (game.seat ?? 0)] ?? '';
+  }
+
+  async show({ near }) {
+    const { game, session } = this, { seat, status } = game;
+    for (const [key, values] of session.remarks) this.tell(this.say(key, values));
+    if (seat === null) return this.showInvited();
+    if (seat === 1 && near === 'host' && !new URLSearchParams(location.search).has('side')) {
+      return location.replace(`?${new URLSearchParams([...new URLSearchParams(location.search), ['side', 'guest']])}`);
+    }
+    const kept = await session.store.get('games', game.id);
+    this.showSince(kept?.seen ?? game.last.seq);
+    await session.store.keep([['games', game.id, { ...kept, seen: game.last.seq }]]);
+    place('turn').textContent = this.turn();
+    if (status === 'open') this.showOpen(kept?.code);
+    if (status === 'playing') this.showHand();
+    this.showMore();
+    this.act(() => this.showTalk());
+    this.hear();
+    if (sessionStorage.getItem(MOVED) === 'own') {
+      sessionStorage.removeItem(MOVED);
+      place('turn').tabIndex = -1;
+      place('turn').focus();
+      await this.offerPush();
+    }
+    if (await session.store.get('meta', 'push')) await import('./push.js').then(push => push.tend(session, this.lang));
+  }
+
+  /** Says something to the player, as text. */
+  tell(text) {
+    place('says').append(Object.assign(document.createElement('p'), { textContent: text }));
+  }
+
+  /** Does what a button asks for, once, and says why if it fails. With `reload` the page is loaded anew after it. */
+  async act(work, { reload = false } = {}) {
+    const buttons = [...document.querySelectorAll('[data-role="mine"] button, [data-role="more"] button')];
+    const enabled = /** @type {HTMLButtonElement[]} */ (buttons).filter(each => reload && !each.disabled);
+    for (const each of enabled) each.disabled = true;
+    try {
+      await work();
+      if (!reload) return;
+      sessionStorage.setItem(MOVED, 'own');
+      location.reload();
+    } catch (error) {
+      place('says')?.replaceChildren();
+      this.tell(explain(this.words, error));
+      for (const each of enabled) each.disabled = false;
+    }
+  }
+
+  get begun() { return this.game.lines.filter(each => each.entry.kind === 'seed').length === 2 }
+
+  /** Whose turn it is, as the player reads it. */
+  turn() {
+    const { game: { seat, status }, other, say, view } = this;
+    if (status === 'over') return place('turn').textContent;
+    if (status === 'open') return say('play-open');
+    if (!this.begun) return say('play-begins', { name: other });
+    return view.actor === seat ? say('play-yours') : say('play-theirs', { name: other });
+  }
+
+  showHand() {
+    const { game, names, say, view } = this, down = place('down-near'), hand = [...view.hand].sort();
+    const closed = view.faceDown.flatMap(({ cards }) => cardsOf(game.ruleset, `?${cards}`));
+    down?.replaceChildren(...closed.map(name => picture(name, 'slip')));
+    if (down) down.hidden = !closed.length;
+    document.querySelector('.who.near .hold')?.replaceChildren(); // the backs of the cards that are shown now
+    if (place('time')) place('time').firstChild.textContent = '';
+    if (view.legal.length) {
+      const send = action => this.act(() => game.move(action, { again: true }), { reload: true });
+      compose({ place: place('mine'), ruleset: game.ruleset, names, hand, legal: view.legal, say, send });
+      return;
+    }
+    place('hand').append(...hand.map(name => picture(name, 'card')));
+    place('hand').hidden = !hand.length;
+  }
+
+  /** The moves since the player last looked, in the words of the page. @param {number} seen */
+  showSince(seen) {
+    const fresh = [...document.querySelectorAll('#moves li')].filter(each => /** @type {any} */ (each).value > seen);
+    const since = place('since');
+    since.hidden = !fresh.length;
+    since.open = this.game.lines.slice(seen + 1).some(each => each.entry.kind === 'reveal');
+    if (since.open) since.parentElement.prepend(since); // first of all, how the round went
+    since.querySelector('ol').append(...fresh.map(each => each.cloneNode(true)));
+  }
+
+  /** The host waits: the link again, and a way back. @param {string} [code] */
+  showOpen(code) {
+    const shown = place('invited'), link = `${location.origin}/i/${this.game.id}#${code}`, [field] = shown.children;
+    shown.hidden = false;
+    field.hidden = field.nextElementSibling.hidden = !code;
+    field.value = code ? link : '';
+    this.press(shown, {
+      copy: () => this.act(() => navigator.clipboard.writeText(link)),
+      cancel: () => this.act(() => this.game.cancel(), { reload: true }),
+    });
+  }
+
+  /** Somebody without a seat, whom the game waits for. */
+  showInvited() {
+    const { game, session: { me } } = this, invite = game.lines[1]?.entry.body.invite;
+    if (game.status !== 'open' || invite?.link || (invite?.name && invite.name !== me.name)) return clear();
+    place('asked').hidden = false;
+    place('asked').lastElementChild.hidden = !invite;
+    const join = () => game.join({ seen: game.last.head });
+    this.press(place('asked'), {
+      join: () => this.act(join, { reload: true }),
+      decline: () => this.act(() => statements.decline(game), { reload: true }),
+    });
+  }
+
+  /** @param {HTMLElement} within @param {Object<string, () => any>} deeds by the name of their button */
+  press(within, deeds) {
+    for (const each of within.querySelectorAll('button')) each.onclick = deeds[each.dataset.do ?? ''] ?? each.onclick;
+  }
+
+  showMore() {
+    const { game, session: { me }, view } = this, playing = game.status === 'playing';
+    document.querySelector('.aside')?.prepend(copyOf('t-more'));
+    const more = place('more'), wishes = game.clock?.annul ?? [];
+    const part = name => more.querySelector(`[data-do="${name}"]`);
+    place('give').hidden = !(playing && view.deadline && view.actor === 1 - view.seat);
+    part('annul').hidden = !playing || wishes.includes(me.name);
+    part('withdraw').hidden = !playing || !wishes.includes(me.name);
+    part('resign').hidden = !playing;
+    place('cards').hidden = game.has('end');
+    const reload = { reload: true }, days = () => Number(more.querySelector('select').value);
+    this.press(more, {
+      give: () => this.act(() => statements.give(game, days()), reload),
+      annul: () => this.act(() => statements.annul(game), reload),
+      withdraw: () => this.act(() => statements.withdraw(game), reload),
+      resign: () => this.resign(part('resign')),
+      evidence: () => this.act(() => this.saveEvidence(place('cards').querySelector('input').checked)),
+    });
+    if (place('over')) this.press(place('over'), { rematch: () => this.act(async () => {
+      location.assign(`/g/${await statements.rematch(game)}`);
+    }) });
+  }
+
+  /** Asks once more on the button, then resigns. */
+  resign(button) {
+    if (button.dataset.sure) this.act(() => this.game.resign(), { reload: true });
+    button.dataset.sure = 'yes';
+    button.textContent = this.say('play-resign-sure');
+  }
+
+  async saveEvidence(cards) {
+    const text = await this.game.evidence({ cards }), link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }));
+    link.download = `${this.game.id.slice(0, 8)}.evidence`;
+    link.click();
+  }
+
+  async showTalk() {
+    const { game, session } = this, ended = game.status === 'over' && Date.parse(game.last.time) / 1000;
+    if (!game.has('join') || (ended && ended + TALK_DAYS * 86_400 < session.now)) return;
+    await showTalk(game, document.getElementById('talk'), this.say, work => this.act(work));
+  }
+
+  /** Hears of entries: what needs no decision is sent at once. */
+  hear() {
+    const { game, session } = this;
+    follow(session, entry => {
+      if (entry.game === game.id && entry.by !== session.me.name && !this.begun) {
+        this.act(() => game.refresh().then(() => again(game.last.head)));
+      }
+    });
+    watch(game, () => {});
+  }
+
+  /** Asks once, after the first own move, whether this browser shall tell. */
+  async offerPush() {
+    const { store } = this.session;
+    if (await store.get('meta', 'push-offered')) return;
+    await store.keep([['meta', 'push-offered', true]]);
+    const push = await import('./push.js');
+    await push.show(this.session, place('push'), this.words, this.lang);
+  }
+}
