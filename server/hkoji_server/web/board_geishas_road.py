@@ -115,7 +115,7 @@ def _strip(position: Position, state: GeishasRoadState, seat: Seat, near: Seat) 
     )
     won = leads(state.influence(0), state.influence(1))
     totals = (
-        tell("{n} of {needed} rounds", n=state.wins[seat], needed=ROUNDS_TO_WIN),
+        tell("rounds {n}/{needed}", n=state.wins[seat], needed=ROUNDS_TO_WIN),
         tell("prestige {n}", n=prestige(state.road.lanterns, won, seat)),
     )
     return strip(position.course, seat, near, totals, signs, pack=PACK)
