@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 Colour = tuple[int, int, int]
@@ -21,7 +23,8 @@ class Pixels(NamedTuple):
         """A rectangle by its upper left corner."""
         return Pixels(tuple(row[x : x + width] for row in self.rows[y : y + height]))
 
-    def __iter__(self) -> Iterator[Colour]:
+    def each(self) -> Iterator[Colour]:
+        """All pixels, row by row."""
         return (colour for row in self.rows for colour in row)
 
 
@@ -72,3 +75,27 @@ def _predicted(kind: int, left: int, up: int, corner: int) -> int:
         case _:
             guess = left + up - corner
             return min((left, up, corner), key=lambda each: abs(guess - each))
+
+
+def write_png(pixels: Pixels, colours: int = 256) -> bytes:
+    """A small PNG with a palette of the colours that most pixels have; each other pixel gets the nearest of them."""
+    buckets: dict[Colour, Counter[Colour]] = {}
+    for colour in pixels.each():
+        red, green, blue = colour
+        buckets.setdefault((red >> 3, green >> 3, blue >> 3), Counter())[colour] += 1
+    often = sorted(buckets, key=lambda each: -buckets[each].total())[:colours]
+    palette = [buckets[each].most_common(1)[0][0] for each in often]
+    place = {bucket: _nearest(found.most_common(1)[0][0], palette) for bucket, found in buckets.items()}
+    lines = b"".join(b"\0" + bytes(place[r >> 3, g >> 3, b >> 3] for r, g, b in row) for row in pixels.rows)
+    size = struct.pack(">IIBBBBB", len(pixels.rows[0]), len(pixels.rows), 8, 3, 0, 0, 0)
+    chunks = ((b"IHDR", size), (b"PLTE", bytes(chain(*palette))), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    return _SIGNATURE + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
+    )
+
+
+def _nearest(colour: Colour, palette: list[Colour]) -> int:
+    def distance(n: int) -> int:
+        return sum((one - other) ** 2 for one, other in zip(colour, palette[n], strict=True))
+
+    return min(range(len(palette)), key=distance)

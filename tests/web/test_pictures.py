@@ -99,7 +99,7 @@ def by_webkit(folder: Path, address: str) -> bytes:
         end = monotonic() + 60
         # The pictures come after the page: a screenshot of a white page is taken again.
         while (shot := b64decode(call(f"{session}/screenshot", None, "GET"))) and monotonic() < end:
-            if len(set(read_png(shot).part(0, 0, SIDE, SIDE))) > 1:
+            if len(set(read_png(shot).part(0, 0, SIDE, SIDE).each())) > 1:
                 return shot
             sleep(0.2)
         return shot
@@ -127,7 +127,7 @@ def share(pixels: Pixels, colour: str) -> float:
     def near(found: Colour) -> bool:
         return all(abs(one - other) <= 6 for one, other in zip(found, wanted, strict=True))
 
-    found = list(pixels)
+    found = list(pixels.each())
     return sum(map(near, found)) / len(found)
 
 
@@ -153,6 +153,6 @@ def test_the_signs_of_actions_have_the_colour_of_text(shown: dict[str, Pixels]) 
 
 def test_no_two_pictures_are_alike(shown: dict[str, Pixels]) -> None:
     for one, other in combinations(NAMES, 2):
-        pairs = zip(shown[one], shown[other], strict=True)
+        pairs = zip(shown[one].each(), shown[other].each(), strict=True)
         different = sum(first != second for first, second in pairs)
         assert different > 0.05 * SIDE * SIDE, (one, other)
