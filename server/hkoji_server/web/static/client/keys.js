@@ -93,15 +93,19 @@ export async function keyToInvite(session, name) {
   return { held, key: found.key, name };
 }
 
-/** The player has compared a key, so what was learned before of this name counts no more. Names whose keys are compared
- *  are those that the player's choice of invitations calls known. */
+/** Changes what the player has chosen at the service. A request that leaves something out would forget it. */
+export async function choose(session, change) {
+  const login = { login: true }, chosen = await session.json('GET', '/v1/me/settings', undefined, login);
+  await session.json('PUT', '/v1/me/settings', { ...chosen, ...change(chosen) }, login);
+}
+
+/** The player has compared a key, so what was learned before of this name counts no more. For the player's choice of
+ *  invitations the name is a known one from now on. */
 export async function compared(session, name, key) {
   const pin = await session.store.get('pins', name) ?? newPin(name, key);
   const keys = [...new Set([...pin.keys, key])], all = [...new Set([...pin.compared, key])];
   await session.store.keep([['pins', name, { ...pin, compared: all, how: 'compared', key, keys }]]);
-  const pins = await session.store.list('pins');
-  const known = pins.filter(each => each.how === 'compared' && each.name !== session.me.name).map(each => each.name);
-  await session.json('PUT', '/v1/me/settings', { known: known.sort().slice(-400) }, { login: true });
+  await choose(session, ({ known }) => ({ known: [...new Set([...known, name])].slice(-400) }));
 }
 
 /** How many signed texts have no answer yet. */

@@ -1,6 +1,6 @@
 // What the player of /me has chosen at the service, and what this browser keeps: invitations, blocks, channels, keys.
 import { fingerprint } from '../log/sig.js';
-import { unsent } from '../client/keys.js';
+import { choose, unsent } from '../client/keys.js';
 import { fill, place } from './here.js';
 
 const asked = (session, method, path, body = undefined) =>
@@ -40,7 +40,10 @@ export function choiceDeeds(here) {
     here.tell('chosen');
   };
   return {
-    'invites': ({ value }) => ask('PUT', 'settings', { invites: value }),
+    async 'invites'({ value }) {
+      await choose(here.session, () => ({ invites: value }));
+      here.tell('chosen');
+    },
     'block': ({ name }) => ask('PUT', `blocks/${encodeURIComponent(name.value)}`),
     'unblock': ({ value }) => ask('DELETE', `blocks/${value}`),
     'confirm-channel': ({ code, id }) => ask('POST', `channels/${id.value}/confirm`, { code: code.value.trim() }),

@@ -1,0 +1,115 @@
+"""The front page of a browser with a key: new games by link and by name, invitations, links; and pages of players."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from hkoji.game.setup import Invite
+from tests.support.homes import Homes
+from tests.support.service import Player, Service
+from tests.support.visits import Faults
+from tests.web.test_keys import make_key
+
+TOKEN = "JSON.parse(Object.entries(sessionStorage).find(([name]) => name.startsWith('hkoji-token'))[1]).token"
+"""The token of the page's login."""
+
+
+@pytest.fixture(autouse=True)
+def asked_about_names(faults: Faults) -> None:
+    """The console of a browser names each 404, also that by which the page learns that a name is free."""
+    faults.expect(r"404 .*/v1/players/")
+    faults.expect("Transition was aborted")
+
+
+@pytest.fixture
+def origin(service: Service) -> str:
+    return Player(service, "nobody").origin()
+
+
+@pytest.fixture
+def name(phone: Page, origin: str) -> str:
+    """A player whose key is in the page, which shows the front page."""
+    name = f"bob-{secrets.token_hex(3)}"
+    make_key(phone, origin, name)
+    phone.click("#me-register button")
+    phone.locator("#me-choices").wait_for()
+    phone.goto(origin)
+    phone.locator("#new-game").wait_for()
+    return name
+
+
+def test_a_new_game_by_link_is_joined_by_the_command(
+    service: Service, origin: str, name: str, phone: Page, tmp_path: Path
+) -> None:
+    phone.select_option("#new-game [name=ruleset]", label="Geisha's Road")
+    phone.select_option("#new-game [name=clock]", index=1)
+    phone.click("#new-game button")
+    expect(phone.locator("#home-says")).to_contain_text("Here is the link")
+    link = phone.locator("#waiting [data-role=address]").input_value()
+    game = link.split("/i/")[1][:32]
+    homes = Homes(tmp_path, service).registered(friend := f"friend-{secrets.token_hex(3)}")
+    assert homes(friend, "join", link, "--yes").code == 0
+    phone.goto(origin)  # the host's part of the shuffle goes out with the list
+    expect(phone.locator("#own-games li")).to_contain_text(friend)
+    expect(phone.locator("#home-waiting")).to_be_hidden()
+    service.ask("GET", f"/v1/games/{game}/log?after=3&wait=20")
+    assert [line.entry.kind for line in Player(service, name).lines(game)[:5]] == [
+        "offer", "open", "join", "seed", "seed",
+    ]  # fmt: skip
+    offer = service.ask("GET", f"/v1/games/{game}").json
+    assert (offer["ruleset"]["name"], offer["agreement"]["clock"]["move"]) == ("geishas-road", 86_400)
+    assert offer["agreement"]["rated"]
+
+
+def test_a_game_for_a_player_is_taken_back_and_one_that_is_unwanted_declined(
+    service: Service, origin: str, name: str, phone: Page
+) -> None:
+    other = Player(service, f"other-{secrets.token_hex(3)}").register().login()
+    phone.fill("#new-game [name=name]", f"{other.name}x")
+    phone.click("#new-game button")
+    expect(phone.locator("#home-says")).to_contain_text("Nobody here is called")
+    phone.fill("#new-game [name=name]", other.name)
+    phone.click("#new-game button")
+    expect(phone.locator("#home-says")).to_contain_text(f"waits for {other.name}")
+    (opened,) = service.ask("GET", f"/v1/games?player={name}").json["games"]
+    assert opened["invite"] == other.name
+    phone.click("#waiting [data-do=take-back]")
+    expect(phone.locator("#home-waiting")).to_be_hidden()
+    assert service.ask("GET", f"/v1/games/{opened['game']}").json["status"] == "cancelled"
+
+    game = other.new(invite=Invite(name))
+    phone.goto(origin)
+    phone.click("[data-do=look]")
+    expect(phone.locator("#invited [data-role=terms]")).to_contain_text("No clock")
+    phone.click("[data-do=decline]")
+    expect(phone.locator("#home-invited")).to_be_hidden()
+    (lapse,) = [line.entry for line in other.lines(game) if line.entry.kind == "lapse"]
+    assert lapse.body["reason"] == "declined"
+
+
+def test_a_key_is_compared_and_a_player_is_blocked_at_the_name(
+    service: Service, origin: str, name: str, phone: Page
+) -> None:
+    other = Player(service, f"other-{secrets.token_hex(3)}").register().login()
+    phone.goto(f"{origin}/p/{other.name}")
+    phone.click("[data-do=compare]")
+    expect(phone.locator("#says")).to_contain_text("You have compared")
+    phone.click("[data-do=block]")
+    expect(phone.locator("[data-do=unblock]")).to_be_visible()
+    phone.goto(f"{origin}/me")
+    expect(phone.locator("#blocks li")).to_contain_text(other.name)
+    expect(phone.locator("#pins li")).to_contain_text("compared by you")
+    phone.select_option("#invites", "known")
+    expect(phone.locator("#says")).to_contain_text("Done")
+    phone.click("[data-do=unblock]")
+    expect(phone.locator("#blocks li")).to_have_count(0)
+    stranger = Player(service, f"stranger-{secrets.token_hex(3)}").register().login()
+    with pytest.raises(AssertionError, match="not-accepted"):
+        stranger.new(invite=Invite(name))
+    token = phone.evaluate(TOKEN)
+    assert service.ask("GET", "/v1/me/settings", token=token).json == {"invites": "known", "known": [other.name]}
+    other.new(invite=Invite(name))  # the player's choice knows whose keys were compared
