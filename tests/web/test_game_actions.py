@@ -1,0 +1,173 @@
+"""All that a player can do beside moves on the page of a game, in Chromium; and what is left when the page is left."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import DAY
+from hkoji.log.public_key import parse_public_key
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.service import Player, Service
+from tests.support.timed_games import a_gift, a_wish, state
+from tests.support.visits import DESK, Faults
+from tests.web.test_game import load_anew, part, seated
+
+EVIL = "<img src=x onerror=alert(1)> \u202etxt.exe\u2066 & \u200b end"
+
+
+@pytest.fixture(autouse=True)
+def asked_about_names(faults: Faults) -> None:
+    faults.expect(r"404 .*/v1/players/")
+    faults.expect("Transition was aborted")
+
+
+@pytest.fixture
+def host(service: Service) -> Player:
+    return Player(service, f"host-{secrets.token_hex(3)}").register()
+
+
+@pytest.fixture
+def desk(visitor: Callable[..., Page]) -> Page:
+    return visitor(DESK)
+
+
+def do(page: Page, name: str) -> Locator:
+    return page.locator(f"[data-do={name}]")
+
+
+def press(page: Page, name: str) -> None:
+    """Presses a button under *More*, and waits for the page that follows."""
+    if not do(page, name).is_visible():
+        page.locator("[data-role=more] > summary").click()
+    with page.expect_navigation():
+        do(page, name).click()
+    part(page, "more").wait_for(state="attached")
+
+
+def clock(host: Player, game: str) -> dict[str, object]:
+    answer: dict[str, object] = host.service.ask("GET", f"/v1/games/{game}/clock").json
+    return answer
+
+
+def test_time_is_given_while_the_opponent_owes(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji(first="host"))
+    before = clock(host, game)["deadline"]
+    desk.locator("[data-role=more] > summary").click()
+    part(desk, "give").locator("select").select_option("3")
+    press(desk, "give")
+    gifts = clock(host, game)["gifts"]
+    assert isinstance(gifts, list)
+    assert [each["seconds"] for each in gifts] == [3 * DAY]
+    assert clock(host, game)["deadline"] != before
+    host.send(host.make_move(host.course(game), host.course(game).state.legal_actions()[0]))
+    load_anew(desk)
+    expect(part(desk, "turn")).to_have_text("It is your turn")
+    expect(part(desk, "give")).to_be_hidden()
+
+
+def test_a_wish_to_call_off_is_withdrawn_and_two_end_the_game(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji())
+    name = host.course(game).setup.names[1]
+    press(desk, "annul")
+    assert clock(host, game)["annul"] == [name]
+    press(desk, "withdraw")
+    assert clock(host, game)["annul"] == []
+    assert state(host, game, a_wish(host, game)).status == 201
+    press(desk, "annul")
+    assert host.course(game).finished
+    assert part(desk, "hand").is_hidden()
+
+
+def test_a_player_resigns_after_a_second_question(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji())
+    desk.locator("[data-role=more] > summary").click()
+    do(desk, "resign").click()
+    expect(do(desk, "resign")).to_have_text("Resign for good?")
+    assert not host.course(game).finished
+    press(desk, "resign")
+    assert host.course(game).finished
+    expect(part(desk, "over")).to_be_visible()
+
+
+def test_messages_stay_text_whatever_is_in_them(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji())
+    assert host.say(game, EVIL).status == 201
+    load_anew(desk)
+    said = desk.locator("#talk li p")
+    expect(said).to_have_text("<img src=x onerror=alert(1)> [U+202E]txt.exe[U+2066] & [U+200B] end")
+    assert desk.locator("#talk img").count() == 0
+    desk.locator("#talk textarea").fill("grazie\nè")
+    desk.locator("#talk form button").click()
+    expect(desk.locator("#talk li")).to_have_count(2)
+    kept = host.service.ask("GET", f"/v1/games/{game}/talk", token=host.token).json["messages"]
+    assert [each["name"] == host.name for each in kept] == [True, False]
+    expect(desk.locator("#talk li p").last).to_have_text("grazie\nè", use_inner_text=True)
+
+
+def test_evidence_has_own_cards_only_if_asked(service: Service, host: Player, desk: Page, tmp_path: Path) -> None:
+    game = seated(desk, host, Hanamikoji())
+    keys = {
+        "server": service.ask("GET", "/v1/service").json["key"],
+        **{each: service.ask("GET", f"/v1/players/{each}").json["key"] for each in host.course(game).setup.names},
+    }
+    desk.locator("[data-role=more] > summary").click()
+    for cards in (False, True):
+        if cards:
+            part(desk, "cards").locator("input").check()
+        with desk.expect_download() as download:
+            do(desk, "evidence").click()
+        download.value.save_as(tmp_path / "evidence")
+        text = (tmp_path / "evidence").read_text()
+        assert ('{"view":' in text) == cards
+        assert not audit_file(text, {name: parse_public_key(key) for name, key in keys.items()}).findings
+
+
+def test_a_rematch_is_opened_for_the_opponent(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji())
+    assert host.send(host.entry(game, host.head(game), entry_kinds.Resign())).status == 201
+    load_anew(desk)
+    with desk.expect_navigation(url="**/g/*"):
+        do(desk, "rematch").click()
+    expect(part(desk, "turn")).to_have_text("Waiting for somebody to join")
+    (waiting,) = host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"]
+    assert waiting["agreement"]["rematch"] == game
+    press_cancel = do(desk, "cancel")
+    with desk.expect_navigation():
+        press_cancel.click()
+    assert host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"] == []
+
+
+def test_nothing_private_is_left_when_the_page_is_left(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji())
+    view = desk.url
+    assert host.say(game, "our secret").status == 201
+    load_anew(desk)
+    hand = part(desk, "hand").locator("> *").count()
+    assert hand in (6, 7)
+    expect(desk.locator("#talk li")).to_have_count(1)
+    left = "() => document.querySelectorAll('[data-role=hand], #talk li, [data-role=down-near] > *').length"
+    assert desk.evaluate("() => { dispatchEvent(new PageTransitionEvent('pagehide')); }") is None
+    assert desk.evaluate(left) == 0
+    desk.goto("about:blank")
+    desk.go_back(wait_until="commit")
+    assert desk.url == view
+    expect(part(desk, "hand").locator("> *")).to_have_count(hand)
+    html = host.service.ask("GET", f"/g/{game}").body.decode()
+    assert "our secret" not in html
+    assert json.dumps(game)[1:-1] in html
+
+
+def test_a_gift_of_the_opponent_is_shown(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji(first="guest"))
+    before = desk.locator("[data-role=deadline]").get_attribute("datetime")
+    assert state(host, game, a_gift(host, game, DAY)).status == 201
+    load_anew(desk)
+    assert desk.locator("[data-role=deadline]").get_attribute("datetime") != before
