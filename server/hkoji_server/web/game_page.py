@@ -20,7 +20,8 @@ from hkoji.game.result_text import closing_body
 from hkoji.log.line import Line, parse_log
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import Speaker
-from hkoji.rules.events import SEATS, Seat
+from hkoji.rules.events import SEATS, Event, Seat
+from hkoji.rules.protocol import Due
 from hkoji.show.board import Board, Look
 from hkoji.show.games import board, brief_type
 from hkoji.show.steps import step_text
@@ -61,10 +62,15 @@ class ToldEntry(NamedTuple):
 
 
 class ToldRound(NamedTuple):
-    """The entries of a round, from its deal to its score; those before the first have number 0."""
+    """The entries of a round, from its deal to its score; those before the first have number 0.
+
+    `table` is that at its end, for the template of the board; None before the end. `ended` is the entry that ended it.
+    """
 
     number: int
     moves: tuple[ToldEntry, ...]
+    table: object = None
+    ended: int = 0
 
 
 class SeenGame(NamedTuple):
@@ -83,10 +89,13 @@ class SeenGame(NamedTuple):
     @property
     def drawn(self) -> object:
         """The values for the template `board_RULESET.html`; None for a game that has none."""
+        return self._drawn(self.position)
+
+    def _drawn(self, position: Position) -> object:
         name = f"hkoji_server.web.board_{self.ruleset.replace('-', '_')}"
         if find_spec(name) is None:
             return None
-        return import_module(name).board_context(self.position, self.near)
+        return import_module(name).board_context(position, self.near)
 
     @property
     def sentences(self) -> list[str]:
@@ -118,10 +127,22 @@ class SeenGame(NamedTuple):
             played = bool(told)
             move = ToldEntry(step.entry.seq, told or ((step_text(step, self.say, closed=closed), ""),), played)
             if found and found[-1].number == number:
-                found[-1] = ToldRound(number, (*found[-1].moves, move))
+                found[-1] = found[-1]._replace(moves=(*found[-1].moves, move))
             else:
                 found.append(ToldRound(number, (move,)))
+            if before and step.entry.kind == "reveal":
+                found[-1] = found[-1]._replace(table=self._scored(before, step), ended=step.entry.seq)
         return found
+
+    def _scored(self, before: Step, step: Step) -> object:
+        """The table at the end of the round that `step` has ended: in the same step the next one may be dealt."""
+        state, shown = before.course.state, list[Event]()
+        for event in step.events:
+            state = state.apply(event)
+            shown.append(event)
+            if state.due in (Due.DEAL, Due.OVER):
+                break
+        return self._drawn(self.position._replace(course=step.course._replace(state=state), events=tuple(shown)))
 
     def _told(self, step: Step) -> Iterator[tuple[str, str]]:
         for event in step.events:

@@ -53,6 +53,7 @@ _TYPES: Final = {
 _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
 _JSDOC: Final = re.compile(rb"/\*\*.*?\*/", re.DOTALL)
 _COMMENT: Final = re.compile(rb"(?:^|\s)//(?:\s.*)?$")
+_CSS_COMMENT: Final = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _GONE: Final = {"Cache-Control": "no-store"}
 
 
@@ -90,7 +91,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     for path in FOLDER.rglob("*"):
         if path.suffix in _TYPES:
             body = path.read_bytes()
-            yield path.relative_to(FOLDER).as_posix(), as_sent(body) if path.suffix == ".js" else body
+            yield path.relative_to(FOLDER).as_posix(), _shortened(path.suffix, body)
     yield "art.svg", sprite().encode()
     for language in LANGUAGES:
         words = words_in(load_speaker(language))
@@ -105,6 +106,12 @@ def as_sent(script: bytes) -> bytes:
     """
     lines = (_COMMENT.sub(b"", line).strip() for line in _JSDOC.sub(b"", script).splitlines())
     return b"".join(line + b"\n" for line in lines if line)
+
+
+def _shortened(suffix: str, body: bytes) -> bytes:
+    if suffix == ".css":
+        return b"".join(line.strip() + b"\n" for line in _CSS_COMMENT.sub(b"", body).splitlines() if line.strip())
+    return as_sent(body) if suffix == ".js" else body
 
 
 def _prepared(name: str, body: bytes) -> StaticFile:

@@ -146,6 +146,9 @@ class Player {
     since.open = this.game.lines.slice(seen + 1).some(each => each.entry.kind === 'reveal');
     if (since.open) since.parentElement.prepend(since); // first of all, how the round went
     since.querySelector('ol').append(...fresh.map(each => each.cloneNode(true)));
+    for (const each of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('#moves [data-ended]'))) {
+      if (Number(each.dataset.ended) > seen) since.append(each.cloneNode(true));
+    }
   }
 
   /** The host waits: the link again, and a way back. @param {string} [code] */
