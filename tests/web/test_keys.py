@@ -10,12 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.players.players import digest_of
+from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.settings import Settings
+from hkoji_server.store.sqlite.store import SqliteStore
 from playwright.sync_api import Page, expect
 
 from hkoji.game.setup import Invite
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support import loops
 from tests.support.homes import Homes
+from tests.support.mail_contract import FAR
+from tests.support.rows import a_code
 from tests.support.service import HKOJI, Player, Service
 from tests.support.visits import DESK, Faults
 
@@ -90,6 +98,24 @@ def press(page: Page, deed: str) -> None:
     if not button.is_visible():
         page.locator("details", has=button).locator("summary").click()
     button.click()
+
+
+def plays_by_mail(service: Service, name: str) -> tuple[str, str]:
+    """Somebody plays by mail and has asked for an own key: the held key, and the code of the letter."""
+    store, code, address = SqliteStore(service.data / "hkoji.sqlite3"), secrets.token_hex(20), f"{name}@example.org"
+    try:
+        identity = loops.run(store.identity())
+        assert identity is not None
+        signer, settings = PrivateKey.from_openssh(identity[0].encode()), Settings(mail="play@hkoji.example")
+        players = HeldPlayers(store, ClockAndEntropy(), signer, settings, origin=identity[1])
+        loops.run(players.invite(name, address, "en", None))
+        box = loops.run(store.mailbox_at(address))
+        assert box is not None
+        loops.run(players.register(box))
+        loops.run(store.add_code(a_code(digest_of(code), FAR, name=name)))
+        return box.held_key, code
+    finally:
+        store.close()
 
 
 @pytest.fixture
@@ -242,7 +268,7 @@ def test_a_revoked_key_is_replaced_by_a_code_of_the_operator(
     press(phone, "revoke")
     expect(phone.locator("#me-revoked")).to_be_visible()
     assert service.ask("GET", f"/v1/players/{name}").json["revoked"]
-    words = [HKOJI, "admin", "revoke", name, "--data", service.data]
+    words = [str(HKOJI), "admin", "revoke", name, "--data", str(service.data)]
     code = re.search(r"\b[0-9a-f]{40}\b", subprocess.check_output(words, text=True))
     assert code is not None
     phone.click("[data-do=make-again]")
@@ -299,3 +325,19 @@ def test_a_log_out_waits_for_a_copy_and_leaves_no_card(
     phone.wait_for_url(f"{origin}/")
     assert phone.evaluate("indexedDB.databases()") == []
     assert json.loads(service.ask("GET", f"/v1/players/{name}").body)["name"] == name
+
+
+def test_somebody_who_plays_by_mail_gets_an_own_key_by_the_code_of_a_letter(
+    service: Service, origin: str, name: str, phone: Page, tmp_path: Path
+) -> None:
+    held, code = plays_by_mail(service, name)
+    assert registered_key(service, name) == held
+    make_key(phone, origin, name)
+    save(phone, tmp_path / "key")
+    expect(phone.locator("#me-register")).to_be_hidden()
+    phone.fill("#me-recover input", code)
+    phone.click("#me-recover button")
+    phone.locator("#me-choices").wait_for()
+    own = PrivateKey.from_openssh((tmp_path / "key").read_bytes()).public.text
+    assert service.ask("GET", f"/v1/players/{name}").json["earlier"][0]["key"] == held
+    assert registered_key(service, name) == own

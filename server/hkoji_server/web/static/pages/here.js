@@ -32,8 +32,8 @@ export async function fill(id, template, items, read) {
 }
 
 /** The session of this browser, and how it speaks. `tell` says a text of WORDS. `act` does some work after that before
- *  it, while no button can be pressed, and says why if that fails. `deeds` says what elements with `data-do` do: buttons
- *  when pressed, forms when sent, others when changed.
+ *  it, while no button can be pressed, and says why if that fails. `deeds` says what elements with `data-do` do:
+ *  buttons when pressed, forms when sent, others when changed.
  *  @param {Context} context @param {string} says the id of the line */
 export function visit({ body, base, words }, says = 'says') {
   const session = new Session({ origin: location.origin, check: inWorker(base) }), say = speaker(words);
