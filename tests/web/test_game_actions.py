@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.game import entry_kinds
@@ -114,10 +114,9 @@ def test_messages_stay_text_whatever_is_in_them(host: Player, desk: Page) -> Non
 
 def test_evidence_has_own_cards_only_if_asked(service: Service, host: Player, desk: Page, tmp_path: Path) -> None:
     game = seated(desk, host, Hanamikoji())
-    keys = {
-        "server": service.ask("GET", "/v1/service").json["key"],
-        **{each: service.ask("GET", f"/v1/players/{each}").json["key"] for each in host.course(game).setup.names},
-    }
+    keys = {"server": service.ask("GET", "/v1/service").json["key"]}
+    for name in filter(None, host.course(game).setup.names):
+        keys[name] = service.ask("GET", f"/v1/players/{name}").json["key"]
     desk.locator("[data-role=more] > summary").click()
     for cards in (False, True):
         if cards:
@@ -171,3 +170,50 @@ def test_a_gift_of_the_opponent_is_shown(host: Player, desk: Page) -> None:
     assert state(host, game, a_gift(host, game, DAY)).status == 201
     load_anew(desk)
     assert desk.locator("[data-role=deadline]").get_attribute("datetime") != before
+
+
+def test_a_move_that_was_refused_is_chosen_again_and_not_signed_twice(host: Player, desk: Page, faults: Faults) -> None:
+    faults.expect("409")
+    game = seated(desk, host, Hanamikoji(first="guest"))
+    sent: list[str] = []
+
+    def refuse(route: Route) -> None:
+        sent.append(route.request.post_data or "")
+        route.fulfill(status=409, json={"code": "conflict", "detail": "the game has moved on"})
+
+    desk.route("**/entries", refuse)
+    part(desk, "kinds").locator("button").first.click()
+    part(desk, "hand").locator("button").nth(2).click()
+    button = part(desk, "send").locator("button")
+    expect(button).to_be_enabled()
+    words = button.inner_text()
+    button.click()
+    expect(part(desk, "says")).to_contain_text("The game has moved on")
+    assert host.head(game)[0] == len(host.lines(game)) - 1
+    desk.unroute("**/entries")
+    desk.on("request", lambda request: sent.append(request.post_data or "") if request.method == "POST" else None)
+    load_anew(desk)
+    expect(button).to_be_enabled()
+    assert button.inner_text() == words
+    before = host.head(game)[0]
+    button.click()
+    expect(part(desk, "turn")).to_contain_text("is to move")
+    assert host.head(game)[0] > before
+    entries = {text for text in sent if '"entry":' in text}
+    assert len(entries) == 1  # the same bytes again
+
+
+def test_a_button_is_dead_for_a_moment_after_each_change(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji(first="guest"))
+    before = host.head(game)
+    desk.evaluate(
+        """() => {
+        const part = role => document.querySelector(`[data-role=${role}]`);
+        part('kinds').querySelector('button').click();
+        part('hand').querySelector('button').click();
+        part('send').querySelector('button').click();
+    }"""
+    )
+    assert part(desk, "notation").inner_text() != ""
+    expect(part(desk, "send").locator("button")).to_be_enabled()  # some time later
+    assert host.head(game) == before

@@ -42,12 +42,14 @@ export function words(say, ruleset, names, action) {
 /**
  * Shows in `place` what can be chosen, and calls `send` with the action that the player sends.
  * @param {{place: HTMLElement, ruleset: string, names: string[], hand: string[], legal: string[],
- *   say: import('../words.js').Say, send: (action: string) => any}} given
+ *   say: import('../words.js').Say, send: (action: string) => any, composed?: string}} given  `composed` is a move that
+ *   was chosen before, and is chosen again if it is still legal
  */
-export function compose({ place, ruleset, names, hand, legal, say, send }) {
+export function compose({ place, ruleset, names, hand, legal, say, send, composed = '' }) {
   const part = role => /** @type {any} */ (place.querySelector(`[data-role="${role}"]`)), { acts } = NOTATION[ruleset];
   const go = part('send').querySelector('button');
   const own = legal.some(action => acts.includes(action[0]));
+  const first = legal.length === 1 ? legal[0] : legal.find(each => each === composed);
   let action = '', timer = 0;
 
   /** Takes up what would be sent now: an action, or none. */
@@ -70,7 +72,8 @@ export function compose({ place, ruleset, names, hand, legal, say, send }) {
     };
     part(role).replaceChildren(...buttons);
     part(role).hidden = false;
-    if (actions.length === 1) press(actions[0]);
+    if (first && actions.includes(first)) press(first);
+    part('send').scrollIntoView({ block: 'nearest' }); // the button may be below the edge of the screen now
   }
 
   const text = said => [Object.assign(document.createElement('span'), { textContent: said })];
@@ -120,6 +123,7 @@ export function compose({ place, ruleset, names, hand, legal, say, send }) {
     part('hint').textContent = kinds.find(made => made.dataset.kind === kind)?.dataset.hint ?? '';
     part('variants').hidden = true;
     ready(full.length === 1 ? full[0] : '');
+    if (action) part('send').scrollIntoView({ block: 'nearest' });
     if (full.length > 1) vary(full);
   }
 
@@ -127,16 +131,16 @@ export function compose({ place, ruleset, names, hand, legal, say, send }) {
   function vary(actions) {
     const pairs = cardsOf(ruleset, actions[0]).length === 4, shown = each => cardsOf(ruleset, each)[pairs ? 1 : 0];
     row('variants', actions, each => [picture(shown(each), 'slip')]);
-    const first = cardsOf(ruleset, actions[0])[0];
-    part('variants').prepend(...text(pairs ? say('act-with', { card: first }) : say('act-keep')));
+    const [card] = cardsOf(ruleset, actions[0]);
+    part('variants').prepend(...text(pairs ? say('act-with', { card }) : say('act-keep')));
   }
 
   for (const made of kinds) made.onclick = () => choose(made.dataset.kind);
-  if (legal.length === 1) {
-    for (const name of cardsOf(ruleset, legal[0])) {
+  if (first) {
+    for (const name of cardsOf(ruleset, first)) {
       picked.push(hand.findIndex((each, n) => each === name && !picked.includes(n)));
     }
-    pressed = legal[0][0];
+    pressed = first[0];
   }
   update();
 }

@@ -11,6 +11,7 @@ import { cardsOf } from '../log/write.js';
 import { showTalk } from './talk.js';
 
 const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
+const COMPOSED = 'hkoji-composed';
 const TALK_DAYS = 7;
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
 const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
@@ -130,8 +131,14 @@ class Player {
     document.querySelector('.who.near .hold')?.replaceChildren(); // the backs of the cards that are shown now
     if (place('time')) place('time').firstChild.textContent = '';
     if (view.legal.length) {
-      const send = action => this.act(() => game.move(action, { again: true }), { reload: true });
-      compose({ place: place('mine'), ruleset: game.ruleset, names, hand, legal: view.legal, say, send });
+      const before = `${game.id} `, kept = sessionStorage.getItem(COMPOSED) ?? '', { legal } = view;
+      const send = action => this.act(async () => {
+        sessionStorage.setItem(COMPOSED, before + action); // it is chosen again if the game has moved on meanwhile
+        await game.move(action, { again: true });
+        sessionStorage.removeItem(COMPOSED);
+      }, { reload: true });
+      const composed = kept.startsWith(before) ? kept.slice(before.length) : '';
+      compose({ place: place('mine'), ruleset: game.ruleset, names, hand, legal, say, send, composed });
       return;
     }
     place('hand').append(...hand.map(name => picture(name, 'card')));
