@@ -145,6 +145,6 @@ def test_a_printed_page_has_the_board_and_the_moves(visitor: Visitor, site: Site
     page = visitor(DESK)
     page.goto(site.origin + site.paths["row"])
     page.emulate_media(media="print")
-    assert page.locator(".board").is_visible()
+    assert page.locator(".table .board").is_visible()
     assert page.locator("#moves").is_visible()
     assert not page.locator(".steps").is_visible()
