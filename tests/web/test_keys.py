@@ -301,7 +301,7 @@ def test_a_log_out_waits_for_a_copy_and_leaves_no_card(
     phone.click("[data-do=take]")
     phone.wait_for_url(f"**/g/{game}")
     host.seed(game)
-    phone.wait_for_load_state("networkidle")
+    phone.wait_for_load_state()
     phone.evaluate(BRING_UP_TO_DATE, game)
     assert any("view" in each for each in phone.evaluate(KEPT, "games"))
     phone.goto(f"{origin}/me")

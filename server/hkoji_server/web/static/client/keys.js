@@ -29,12 +29,8 @@ export function standing(found, key) {
   return found.revoked || found.held?.key === found.key ? 'code' : 'other';
 }
 
-/** Keeps that the service knows the own key. */
-async function settle({ me, store }, found) {
-  const pin = await store.get('pins', me.name) ?? newPin(me.name, me.text, 'compared');
-  const keys = [...new Set([...pin.keys, ...found.earlier.map(each => each.key), me.text])];
-  await store.keep([['pins', me.name, { ...pin, key: me.text, keys }], ['meta', 'registered', me.text]]);
-}
+/** Keeps that the service knows the own key, and the keys before it. */
+const settle = (session, { earlier }) => session.registered(session.me.text, earlier.map(each => each.key));
 
 /** How the own key stands, and the key that is to replace it; finishes what an earlier visit has begun. */
 export async function ownStanding(session) {
