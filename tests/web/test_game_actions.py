@@ -217,3 +217,50 @@ def test_a_button_is_dead_for_a_moment_after_each_change(host: Player, desk: Pag
     assert part(desk, "notation").inner_text() != ""
     expect(part(desk, "send").locator("button")).to_be_enabled()  # some time later
     assert host.head(game) == before
+
+
+def arrived(page: Page, service: Service) -> str:
+    """A player who has registered on the page of the own key."""
+    name = f"guest-{secrets.token_hex(3)}"
+    page.goto(f"{service.url}/rules/hanamikoji")
+    page.evaluate(
+        """async name => {
+        const { Session } = await import(document.body.dataset.static + 'client/session.js');
+        const session = new Session({ origin: location.origin, check: null });
+        await session.meet();
+        await session.keepKey(crypto.getRandomValues(new Uint8Array(32)), name);
+        await session.register();
+    }""",
+        name,
+    )
+    return name
+
+
+def test_an_open_game_is_joined_on_its_page(service: Service, host: Player, desk: Page) -> None:
+    name = arrived(desk, service)
+    game = host.new()
+    desk.goto(f"{service.url}/g/{game}")
+    expect(do(desk, "join")).to_be_visible()
+    expect(do(desk, "decline")).to_be_hidden()
+    do(desk, "join").click()
+    expect(part(desk, "turn")).to_contain_text("You have a seat")
+    assert host.course(game).setup.names == (host.name, name)
+
+
+def test_an_invitation_by_name_is_declined(service: Service, host: Player, desk: Page) -> None:
+    name = arrived(desk, service)
+    game = host.new(invite=entry_kinds.Invite(name, None))
+    desk.goto(f"{service.url}/g/{game}")
+    with desk.expect_navigation():
+        do(desk, "decline").click()
+    expect(part(desk, "asked")).to_have_count(0)
+    assert host.course(game).finished
+
+
+def test_strangers_see_the_board_and_nothing_to_do(service: Service, host: Player, desk: Page) -> None:
+    arrived(desk, service)
+    game = host.new(invite=entry_kinds.Invite("somebody-else", None))
+    desk.goto(f"{service.url}/g/{game}")
+    desk.wait_for_load_state("networkidle")
+    expect(part(desk, "mine")).to_have_count(0)
+    expect(part(desk, "more")).to_have_count(0)
