@@ -272,3 +272,41 @@ def test_the_script_is_at_the_root_and_keeps_nothing(service: Service) -> None:
     text = answer.body.decode()
     for word in ("'fetch'", '"fetch"', "caches", "indexedDB", "importScripts"):
         assert word not in text
+
+
+def test_the_page_on_the_home_screen_begins_with_bringing_the_key(
+    service: Service, visitor: Callable[..., Page]
+) -> None:
+    """On an iPhone it has a storage of its own, so it is there without a key."""
+    page = visitor(PHONE)
+    page.goto(f"{service.url}/")
+    assert page.url == f"{service.url}/"
+    page.add_init_script("matchMedia = query => ({ matches: query === '(display-mode: standalone)' })")
+    page.goto(f"{service.url}/")
+    page.wait_for_url("**/me")
+    page.locator("#me-bring").wait_for()
+
+
+def test_the_manifest_has_icons_that_are_there(service: Service, visitor: Callable[..., Page]) -> None:
+    page = visitor(PHONE)
+    page.goto(f"{service.url}/")
+    address = str(page.locator("link[rel=manifest]").get_attribute("href"))
+    manifest = service.ask("GET", address)
+    assert manifest.headers["content-type"].startswith("application/manifest+json")
+    assert (manifest.json["start_url"], manifest.json["display"]) == ("/", "standalone")
+    for icon in manifest.json["icons"]:
+        answer = service.ask("GET", address.rpartition("/")[0] + "/" + icon["src"])
+        assert (answer.status, answer.headers["content-type"]) == (200, "image/png")
+        width, height = (int.from_bytes(answer.body[at : at + 4]) for at in (16, 20))
+        assert f"{width}x{height}" == icon["sizes"]
+
+
+def test_the_button_is_on_the_page_of_the_own_key(told: PushedPage) -> None:
+    told.look()
+    told.page.goto(f"{told.url}/me")
+    button = told.page.locator("#push button")
+    assert button.inner_text() == "Tell me here"
+    button.click()
+    told.hook.wait_for(1, 20)
+    told.deliver(told.browser.open(told.hook.posts[0].body).decode())
+    told.page.locator("#push").get_by_text("Tell me no more").wait_for()

@@ -756,7 +756,9 @@ WORDS: Final[dict[str, Text]] = {
     "act-start": tell("{name} starts", name="{name}"),
     "act-take": tell("Take {cards}", cards="{cards}"),
     "act-with": tell("{card} with:", card="{card}"),
-    "play-begins": tell("You have a seat. The game begins when the program of {name} has been here.", name="{name}"),
+    "play-begins": tell(
+        "You have a seat. The game begins when {name} has been here again. Come back to this page later.", name="{name}"
+    ),
     "play-open": tell("Waiting for somebody to join"),
     "play-resign-sure": tell("Resign for good?"),
     "play-theirs": tell("{name} is to move", name="{name}"),

@@ -96,7 +96,12 @@ async function loadWords() {
 
 async function runModule() {
   const module = MODULES[/** @type {keyof typeof MODULES} */ (page)];
-  if (!module || !(ALWAYS.includes(page ?? '') || await hasKey())) return;
+  if (!module) return;
+  if (!ALWAYS.includes(page ?? '') && !await hasKey()) {
+    // On an iPhone the page on the home screen has a storage of its own: it begins with bringing the key.
+    if (page === 'front' && matchMedia('(display-mode: standalone)').matches) location.replace('/me');
+    return;
+  }
   try {
     const [words, { run }] = await Promise.all([loadWords(), import(`./pages/${module}.js`)]);
     await run({ body, base, words });

@@ -206,6 +206,7 @@ class Player {
       resign: () => this.resign(part('resign')),
       evidence: () => this.act(() => this.saveEvidence(place('cards').querySelector('input').checked)),
     });
+    if (place('over')) place('over').hidden = !game.has('join'); // nobody has played
     if (place('over')) this.press(place('over'), { rematch: () => this.act(async () => {
       location.assign(`/g/${await statements.rematch(game)}`);
     }) });
