@@ -24,13 +24,12 @@ _COLUMN: Final = 10
 _ROOM: Final = 9
 """Width for the guests of a teahouse, all five of them."""
 _PAINT: Final = dict(zip(COLOURS, ("red", "yellow", "cyan", "green", "bold"), strict=True))
-HELP: Final = {
+_HELP: Final = {
     "R": tell("1 card, played at once"),
     "I": tell("the first kept, the second out"),
     "G": tell("3 shown: they play 1, you 2"),
     "C": tell("2 pairs shown: they play one"),
 }
-"""The effect of each action in a few words, by its first character in notation."""
 _PLAYED: Final = {
     "R": tell("a reveal"),
     "I": tell("an intrigue"),
@@ -309,7 +308,7 @@ class GeishasRoadBoard(Board):
                 for code, name in self.names.items():
                     example = next((action for action in legal if action[0] == code), None)
                     if example:
-                        yield Choice(f"{code} {name}", example, self.say(HELP[code]))
+                        yield Choice(f"{code} {name}", example, self.say(_HELP[code]))
 
     # --- the sentences -----------------------------------------------------------------------------------------------
 

@@ -16,13 +16,13 @@ from hkoji.rules.geishas_road.position import ROUNDS_TO_WIN, leads, prestige
 from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.show.board import turned_up
-from hkoji.show.geishas_road.board import HELP, written_halves
+from hkoji.show.geishas_road.board import written_halves
 from hkoji_server.web.board_parts import THINGS, Face, Sign, Slip, Strip, pile, side_of_marker, strip, unused
 
 FACES: Final = tuple(
     Face(name, name[0], tell("{card}, {thing}", card=name, thing=THINGS[name[0]])) for name in PACK.kinds
 )
-ACTIONS: Final = unused(NAMES, HELP)
+ACTIONS: Final = unused(NAMES)
 
 
 class House(NamedTuple):

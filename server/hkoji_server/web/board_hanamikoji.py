@@ -11,16 +11,13 @@ from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, PAC
 from hkoji.rules.hanamikoji.position import charm, geisha
 from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.show.board import turned_up
-from hkoji.show.hanamikoji.board import HELP
 from hkoji_server.web.board_parts import THINGS, Face, Sign, Slip, Strip, pile, side_of_marker, strip, unused
 
 FACES: Final = tuple(
     Face(kind, str(points), tell("{card}, {thing}, charm {charm}", card=kind, thing=THINGS[kind], charm=points))
     for kind, points in zip(KINDS, CHARM, strict=True)
 )
-ACTIONS: Final = unused(
-    {str(number): name for number, name in NAMES.items()}, {str(number): hint for number, hint in HELP.items()}
-)
+ACTIONS: Final = unused({str(number): name for number, name in NAMES.items()})
 
 
 class Geisha(NamedTuple):

@@ -38,7 +38,7 @@ class Face(NamedTuple):
 
 
 class Sign(NamedTuple):
-    """An action: the character that its notation begins with, its picture `a-…`, its name, and a hint.
+    """An action: the character that its notation begins with, its picture `a-…`, and its name.
 
     `used` says whether it was taken in this round; `down` are the cards that lie face down by it.
     """
@@ -46,7 +46,6 @@ class Sign(NamedTuple):
     code: str
     picture: str
     name: str
-    hint: str
     used: bool = False
     down: tuple[str, ...] = ()
 
@@ -93,9 +92,9 @@ def side_of_marker(marker: str, near: Seat) -> str:
     return side_of(int(marker) if marker.isdigit() else None, near)
 
 
-def unused(names: Mapping[str, Text], hints: Mapping[str, Text]) -> tuple[Sign, ...]:
+def unused(names: Mapping[str, Text]) -> tuple[Sign, ...]:
     """All actions of a game, by the first characters of their notation, as none is taken."""
-    return tuple(Sign(code, str(name), name, hints[code]) for code, name in names.items())
+    return tuple(Sign(code, str(name), name) for code, name in names.items())
 
 
 def pile(cards: Iterable[str], turned_up: str) -> tuple[Slip, ...]:
