@@ -756,11 +756,15 @@ WORDS: Final[dict[str, Text]] = {
     "act-start": tell("{name} starts", name="{name}"),
     "act-take": tell("Take {cards}", cards="{cards}"),
     "act-with": tell("{card} with:", card="{card}"),
+    "play-answer": tell("{name} offers: take your part", name="{name}"),
     "play-begins": tell(
         "You have a seat. The game begins when {name} has been here again. Come back to this page later.", name="{name}"
     ),
+    "play-marker": tell("Take a marker"),
     "play-open": tell("Waiting for somebody to join"),
+    "play-order": tell("Choose which card is played first"),
     "play-resign-sure": tell("Resign for good?"),
+    "play-start": tell("Say who starts"),
     "play-theirs": tell("{name} is to move", name="{name}"),
     "play-yours": tell("It is your turn"),
     "talk-deleted": tell("(deleted)"),

@@ -13,6 +13,7 @@ import { showTalk } from './talk.js';
 const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
 const COMPOSED = 'hkoji-composed';
 const TALK_DAYS = 7;
+const ASKED = { '-': 'play-answer', '>': 'play-order', '!': 'play-marker', '^': 'play-start' };
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
 const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
 
@@ -120,7 +121,8 @@ class Player {
     if (status === 'over') return place('turn').textContent;
     if (status === 'open') return say('play-open');
     if (!this.begun) return say('play-begins', { name: other });
-    return view.actor === seat ? say('play-yours') : say('play-theirs', { name: other });
+    if (view.actor !== seat) return say('play-theirs', { name: other });
+    return say(ASKED[view.legal[0]?.[0]] ?? 'play-yours', { name: other });
   }
 
   showHand() {
