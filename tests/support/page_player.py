@@ -79,7 +79,7 @@ class PagePlayer:
         return self.do("call", on=game, call=call, args=args)
 
     def state(self, game: str, call: str, *args: Any) -> Any:  # Any: JSON
-        """Says something beside the log: a function of client/statements.js."""
+        """Says something beside the log: a function of client/game.js."""
         return self.do("statement", game=game, call=call, args=args)
 
     def join(self, link: str) -> str:

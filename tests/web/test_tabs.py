@@ -15,7 +15,7 @@ from tests.web.test_join import invite
 
 LOAD = """async base => {
   const [{ Session }, { Game }, { inWorker }, { follow }] = await Promise.all(
-    ['client/session.js', 'client/game.js', 'checker.js', 'client/news.js'].map(name => import(base + name)));
+    ['client/session.js', 'client/game.js', 'shared.js', 'client/news.js'].map(name => import(base + name)));
   const session = new Session({ origin: location.origin, check: inWorker(base) });
   await session.meet();
   Object.assign(globalThis, { session, Game, follow });

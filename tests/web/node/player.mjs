@@ -7,7 +7,7 @@ import { check } from '../../../server/hkoji_server/web/static/log/check.js';
 import { keyOf } from '../../../server/hkoji_server/web/static/log/write.js';
 import * as write from '../../../server/hkoji_server/web/static/log/write.js';
 import { Session } from '../../../server/hkoji_server/web/static/client/session.js';
-import * as statements from '../../../server/hkoji_server/web/static/client/statements.js';
+import * as statements from '../../../server/hkoji_server/web/static/client/game.js';
 import { Game, open, readLink } from '../../../server/hkoji_server/web/static/client/game.js';
 
 const [origin, folder] = process.argv.slice(2);

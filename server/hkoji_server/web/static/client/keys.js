@@ -1,9 +1,8 @@
 // What a player does with the keys of this browser: bring one here, take one up again, leave, be forgotten.
 // docs/spec/http.md, "Keys". It shows nothing.
 import { fromLetters, fresh, keyOf, readKeyFile } from '../log/write.js';
-import { unhex } from '../log/text.js';
-import { forgetStore } from './store.js';
-import { fingerprint } from '../log/sig.js';
+import { fingerprint, unhex } from '../log/text.js';
+import { forgetStore } from './session.js';
 import { newPin, refuse, successor } from './trust.js';
 
 /** A key that can be copied. @typedef {import('../log/write.js').Signer & {seed: Uint8Array}} Copy */

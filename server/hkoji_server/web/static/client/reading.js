@@ -2,8 +2,7 @@
 // that it has not checked against all that is kept here, and keeps as evidence what it refuses. It signs nothing.
 import { bytes, decode, sha256 } from '../log/text.js';
 import { parseLine } from '../log/check.js';
-import { clockAfter } from '../log/times.js';
-import { counted, seconds, timeText } from '../log/clock.js';
+import { clockAfter, counted, seconds, timeText } from '../log/times.js';
 import { cardsOf, NOTATION } from '../log/write.js';
 import * as trust from './trust.js';
 

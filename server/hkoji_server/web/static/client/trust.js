@@ -1,9 +1,8 @@
 // Decides what this browser believes of a service and of players: keys, views, heads; and keeps what it refuses.
 // docs/spec/log.md, "Client rules"; docs/spec/evidence.md. Steps 1 to 7 of the audit are in log/check.js. Here is what
 // a log alone does not say: which key a name had before, and what this player was shown. It sends nothing.
-import { decode } from '../log/text.js';
-import { fingerprint, signed } from '../log/sig.js';
-import { seconds } from '../log/clock.js';
+import { decode, fingerprint, signed } from '../log/text.js';
+import { seconds } from '../log/times.js';
 
 /** Why something was refused: `key` and `values` of a text of WORDS. Nothing was signed, sent or accepted. */
 export class Refused extends Error {

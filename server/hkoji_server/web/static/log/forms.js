@@ -1,7 +1,6 @@
 // The forms of texts and bodies: docs/spec/log.md, "Entries", "Kinds", "Agreement" and "Statements".
 // A form is a function that says whether a value has it, or an object of the forms of its keys ("?": may be missing).
-import { decode, isBase64, isObject, known, need } from './text.js';
-import { KEY as KEY_PATTERN } from './sig.js';
+import { decode, isBase64, isObject, KEY as KEY_PATTERN, known, need } from './text.js';
 
 /** @typedef {((value: any, what: string) => boolean) | {[key: string]: any}} Form */
 

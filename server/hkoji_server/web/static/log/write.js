@@ -1,7 +1,8 @@
 // Keys and their files, entries, statements and hidden cards, as players write them: docs/spec/log.md, "Client rules".
 // Of the games it knows only which cards of an action lie face down.
-import { base64, bytes, concat, encode, hex, need, sha256, to64, unhex } from './text.js';
-import { field, keyText, rawSignature, sign, TYPE, u32 } from './sig.js';
+import {
+  base64, bytes, concat, encode, field, hex, keyText, need, rawSignature, sha256, sign, to64, TYPE, u32, unhex,
+} from './text.js';
 
 /** A key: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a log writes it.
  *  @typedef {{key: CryptoKey, raw: Uint8Array, text: string}} Signer */

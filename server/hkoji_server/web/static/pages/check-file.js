@@ -1,7 +1,6 @@
 // The page on which a log is checked: a chosen file, or the game that the address names. The file is sent nowhere.
-import { inWorker } from '../checker.js';
-import { fingerprint } from '../log/sig.js';
-import { speaker } from '../words.js';
+import { inWorker, speaker } from '../shared.js';
+import { fingerprint } from '../log/text.js';
 
 const MOST = 16 * 2 ** 20; // bytes
 const MARKS = { holds: '✓', fails: '✗', none: '–' };

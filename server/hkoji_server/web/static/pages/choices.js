@@ -1,5 +1,5 @@
 // What the player of /me has chosen at the service, and what this browser keeps: invitations, blocks, channels, keys.
-import { fingerprint } from '../log/sig.js';
+import { fingerprint } from '../log/text.js';
 import { choose, unsent } from '../client/keys.js';
 import { fill, place } from './here.js';
 

@@ -1,14 +1,10 @@
-// The player's part of the page of a game. The board is public and stands in the page; the hand, the own face-down
-// cards and what can be done are added here, from the checked log and the signed view, and removed with the page.
-import { inWorker } from '../checker.js';
-import { Game } from '../client/game.js';
+// The page of a game for a player: hand, composer, messages and what else one can do. The board is that of the page.
+import { Game, messages, say as write } from '../client/game.js';
+import * as statements from '../client/game.js';
 import { follow, watch } from '../client/news.js';
 import { Session } from '../client/session.js';
-import * as statements from '../client/statements.js';
-import { explain, speaker } from '../words.js';
-import { compose, picture } from './compose.js';
-import { cardsOf } from '../log/write.js';
-import { showTalk } from './talk.js';
+import { cardsOf, NOTATION } from '../log/write.js';
+import { explain, inWorker, speaker } from '../shared.js';
 
 const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
 const COMPOSED = 'hkoji-composed';
@@ -17,7 +13,7 @@ const ASKED = { '-': 'play-answer', '>': 'play-order', '!': 'play-marker', '^': 
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
 const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
 
-/** @param {{body: HTMLElement, words: import('../words.js').Words, base: string}} context */
+/** @param {{body: HTMLElement, words: import('../shared.js').Words, base: string}} context */
 export async function run(context) {
   await show(context);
   addEventListener('pagehide', clear);
@@ -253,4 +249,184 @@ class Player {
     const push = await import('./push.js');
     await push.show(this.session, place('push'), this.words, this.lang);
   }
+}
+
+const DEAD = 400; // for so many ms after each change nothing can be sent: a finger may be on its way to another button
+
+/** The cards that are left of `from` without those of `list`; null if they are not all there. */
+function without(from, list) {
+  const left = [...from];
+  for (const each of list) {
+    if (!left.includes(each)) return null;
+    left.splice(left.indexOf(each), 1);
+  }
+  return left;
+}
+
+/** A card as the page draws it. @param {string} name @param {'card' | 'slip'} role @returns {HTMLElement} */
+export function picture(name, role) {
+  const template = /** @type {HTMLTemplateElement} */ (document.getElementById(`t-${role}-${name}`));
+  return /** @type {any} */ (template.content.firstElementChild).cloneNode(true);
+}
+
+/** @param {Node[]} inside */
+function button(inside, press) {
+  const made = document.createElement('button');
+  made.type = 'button';
+  made.ariaPressed = 'false';
+  made.append(...inside);
+  made.onclick = press;
+  return made;
+}
+
+/** The name of an act: "Play secret: G". */
+export function words(say, ruleset, names, action) {
+  const kind = action[0], cards = kind === '!' ? [action[1]] : cardsOf(ruleset, action), half = cards.length / 2;
+  const both = list => list.join(' '), ordered = NOTATION[ruleset].width === 2 && cards.length === 2;
+  if (kind === '^') return say('act-start', { name: names[Number(action[1])] });
+  const key = { '-': ordered ? 'act-order' : 'act-take', '>': 'act-order', '!': 'act-marker' }[kind] ?? `act-${kind}`;
+  return say(key, { cards: both(cards), first: both(cards.slice(0, half)), second: both(cards.slice(half)) });
+}
+
+/**
+ * Shows in `place` what can be chosen, and calls `send` with the action that the player sends.
+ * @param {{place: HTMLElement, ruleset: string, names: string[], hand: string[], legal: string[],
+ *   say: import('../shared.js').Say, send: (action: string) => any, composed?: string}} given
+ *   `composed` is a move that was chosen before, and is chosen again if it is still legal
+ */
+export function compose({ place, ruleset, names, hand, legal, say, send, composed = '' }) {
+  const part = role => /** @type {any} */ (place.querySelector(`[data-role="${role}"]`)), { acts } = NOTATION[ruleset];
+  const go = part('send').querySelector('button');
+  const own = legal.some(action => acts.includes(action[0]));
+  const first = legal.length === 1 ? legal[0] : legal.find(each => each === composed);
+  let action = '', timer = 0;
+
+  /** Takes up what would be sent now: an action, or none. */
+  function ready(found = '') {
+    action = found;
+    go.textContent = found ? words(say, ruleset, names, found) : say('act-none');
+    part('notation').textContent = found;
+    go.disabled = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => { go.disabled = !found; }, DEAD);
+  }
+
+  /** A row of buttons for actions, of which one is pressed. */
+  function row(role, actions, face) {
+    const buttons = actions.map(each => button(face(each), () => press(each)));
+    buttons.forEach((made, n) => { made.ariaLabel = words(say, ruleset, names, actions[n]); });
+    const press = chosen => {
+      buttons.forEach((made, n) => { made.ariaPressed = String(actions[n] === chosen); });
+      ready(chosen);
+    };
+    part(role).replaceChildren(...buttons);
+    part(role).hidden = false;
+    if (first && actions.includes(first)) press(first);
+    part('send').scrollIntoView({ block: 'nearest' }); // the button may be below the edge of the screen now
+  }
+
+  const text = said => [Object.assign(document.createElement('span'), { textContent: said })];
+  part('send').hidden = false;
+  go.onclick = () => { if (action) send(action); };
+  ready();
+  part('hand').hidden = !hand.length;
+  const cards = hand.map((name, n) => button([picture(name, 'card')], () => toggle(n)));
+  part('hand').replaceChildren(...cards);
+  if (!own) {
+    for (const each of cards) each.disabled = true;
+    row('choices', legal, each => ('^!'.includes(each[0]) ? text(words(say, ruleset, names, each))
+      : cardsOf(ruleset, each).map(name => picture(name, 'card'))));
+    return;
+  }
+
+  // --- an action of the own hand
+  const kinds = /** @type {HTMLButtonElement[]} */ ([...part('kinds').querySelectorAll('button')]);
+  const size = kind => cardsOf(ruleset, legal.find(each => each[0] === kind) ?? kind).length;
+  let /** @type {number[]} */ picked = [], /** @type {string | undefined} */ pressed;
+  part('kinds').hidden = false;
+
+  function toggle(n) {
+    picked = picked.includes(n) ? picked.filter(each => each !== n) : [...picked, n];
+    update();
+  }
+
+  function choose(kind) {
+    pressed = pressed === kind ? undefined : kind;
+    if (pressed) picked = picked.slice(0, size(kind));
+    update();
+  }
+
+  function update() {
+    const chosen = picked.map(n => hand[n]), open = legal.filter(each => !pressed || each[0] === pressed);
+    const fits = list => open.filter(each => without(cardsOf(ruleset, each), list));
+    cards.forEach((made, n) => {
+      made.ariaPressed = String(picked.includes(n));
+      made.disabled = !picked.includes(n) && !fits([...chosen, hand[n]]).length;
+    });
+    const full = fits(chosen).filter(each => cardsOf(ruleset, each).length === chosen.length);
+    const kind = pressed ?? full[0]?.[0];
+    for (const made of kinds) {
+      made.disabled = !size(made.dataset.kind);
+      made.ariaPressed = String(made.dataset.kind === kind);
+    }
+    part('hint').textContent = kinds.find(made => made.dataset.kind === kind)?.dataset.hint ?? '';
+    part('variants').hidden = true;
+    ready(full.length === 1 ? full[0] : '');
+    if (action) part('send').scrollIntoView({ block: 'nearest' });
+    if (full.length > 1) vary(full);
+  }
+
+  /** Several actions have the same cards: pairings, of which the partner of the first card is shown, or two orders. */
+  function vary(actions) {
+    const pairs = cardsOf(ruleset, actions[0]).length === 4, shown = each => cardsOf(ruleset, each)[pairs ? 1 : 0];
+    row('variants', actions, each => [picture(shown(each), 'slip')]);
+    const [card] = cardsOf(ruleset, actions[0]);
+    part('variants').prepend(...text(pairs ? say('act-with', { card }) : say('act-keep')));
+  }
+
+  for (const made of kinds) made.onclick = () => choose(made.dataset.kind);
+  if (first) {
+    for (const name of cardsOf(ruleset, first)) {
+      picked.push(hand.findIndex((each, n) => each === name && !picked.includes(n)));
+    }
+    pressed = first[0];
+  }
+  update();
+}
+
+/** Characters that nobody sees, or that turn text round, are shown as codes. @param {string} text */
+export const visible = text => text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, each =>
+  `[U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase()}]`);
+
+/** Shows the messages in `place`, with a form for another one. `act` does work, and says why it fails. */
+export async function showTalk(game, place, say, act) {
+  const template = /** @type {HTMLTemplateElement} */ (document.getElementById('t-talk'));
+  place.replaceChildren(template.content.cloneNode(true));
+  place.hidden = false;
+  const list = place.querySelector('ol'), form = place.querySelector('form'), [area] = form.elements;
+  const add = (parent, name, textContent) =>
+    parent.appendChild(Object.assign(document.createElement(name), { textContent }));
+
+  async function show() {
+    const found = await messages(game);
+    list.replaceChildren();
+    for (const { name, text, proved, gap } of found) {
+      const item = add(list, 'li', '');
+      if (gap) add(item, 'p', say('talk-gap'));
+      add(item, 'b', name);
+      if (text === null) add(item, 'p', say('talk-deleted'));
+      else add(item, 'p', visible(text)).dir = 'auto';
+      if (text !== null && !proved) add(item, 'p', say('talk-unproved', { name }));
+    }
+  }
+
+  form.onsubmit = event => {
+    event.preventDefault();
+    if (area.value.trim()) act(async () => {
+      await write(game, area.value);
+      area.value = '';
+      await show();
+    });
+  };
+  await show();
 }

@@ -1,10 +1,9 @@
 // What the pages of a player begin with: the session of this browser, one line that says what happens, and the deeds of
 // buttons and forms.
 import { Session } from '../client/session.js';
-import { inWorker } from '../checker.js';
-import { explain, speaker } from '../words.js';
+import { explain, inWorker, speaker } from '../shared.js';
 
-/** @typedef {{body: HTMLElement, words: import('../words.js').Words, base: string}} Context */
+/** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string}} Context */
 
 /** @param {string} id @returns {any} */
 export const place = id => document.getElementById(id);

@@ -1,7 +1,6 @@
 // The front page of a browser with a key: own games, those that wait first, least time left first; invitations to
 // answer; links that nobody has used. What lists say is a hint: a game is checked when something is done with it.
-import { Game } from '../client/game.js';
-import { decline } from '../client/statements.js';
+import { decline, Game } from '../client/game.js';
 import { follow } from '../client/news.js';
 import { fill, obstacle, place, visit } from './here.js';
 import { terms } from './terms.js';

@@ -1,7 +1,7 @@
 // The page of the own key: make it or bring it, keep a copy, register, replace, revoke, recover, leave. Each state of
 // the key shows some sections of me.html.
 import * as keys from '../client/keys.js';
-import { fingerprint } from '../log/sig.js';
+import { fingerprint } from '../log/text.js';
 import { choiceDeeds, showChoices } from './choices.js';
 import { obstacle, place, visit } from './here.js';
 import * as push from './push.js';

@@ -1,6 +1,6 @@
 // What a player does at the name of another: compares the key, blocks.
 import { compared } from '../client/keys.js';
-import { fingerprint } from '../log/sig.js';
+import { fingerprint } from '../log/text.js';
 import { obstacle, place, visit } from './here.js';
 
 /** @param {import('./here.js').Context} context */

@@ -1,8 +1,7 @@
 // Has this browser told while no page is open: docs/spec/http.md, "Pushes". Only a press of a button asks for the
 // permission. In the store `meta` keeps the channel of this browser and its subscription, as `push`.
 import { Refused } from '../client/trust.js';
-import { serviceWorkerAddress } from '../trusted.js';
-import { explain, speaker } from '../words.js';
+import { explain, serviceWorkerAddress, speaker } from '../shared.js';
 
 const SETTINGS = { digest: [], format: 'json', quiet: null, zone: '+00:00' };
 const CODE_SECONDS = 60;
@@ -68,7 +67,7 @@ async function standing(session) {
   return { text: 'push-none', label: 'push-start', act: subscribe };
 }
 
-/** Shows the state in a place, with a button. @param {HTMLElement} place @param {import('../words.js').Words} words */
+/** Shows the state in a place, with a button. @param {HTMLElement} place @param {import('../shared.js').Words} words */
 export async function show(session, place, words, lang) {
   const say = speaker(words), { text, label, act } = await standing(session);
   /** @param {any} name */
