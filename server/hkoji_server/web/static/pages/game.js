@@ -233,11 +233,14 @@ class Player {
   /** Hears of entries: what needs no decision is sent at once. */
   hear() {
     const { game, session } = this;
+    const begin = () => this.act(() => game.refresh().then(() => again(game.last.head)));
     follow(session, entry => {
-      if (entry.game === game.id && entry.by !== session.me.name && !this.begun) {
-        this.act(() => game.refresh().then(() => again(game.last.head)));
-      }
+      if (entry.game === game.id && entry.by !== session.me.name && !this.begun) begin();
     });
+    if (!this.begun && game.status !== 'over') { // an entry may have come before the stream was open
+      setTimeout(begin, 1500);
+      setInterval(() => { if (!document.hidden) begin(); }, 30_000);
+    }
     watch(game, () => {});
   }
 
