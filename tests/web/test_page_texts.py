@@ -10,7 +10,8 @@ from typing import Final, get_args
 import pytest
 from hkoji_server.settings import Registration
 from hkoji_server.web import rendering, static_files
-from hkoji_server.web.page_texts import TEXTS, WORDS, worded, words_in
+from hkoji_server.web.page_texts import TEXTS, worded, words_in
+from hkoji_server.web.script_texts import WORDS
 
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import LANGUAGES, Text
