@@ -1,4 +1,4 @@
-"""Builds tests/data/drawings/ (positions and a chart as SVG, for review) and docs/board.svg, the picture in README.md.
+"""Builds tests/data/drawings/ (positions and a chart as SVG, for review).
 
 python -m scripts.build.drawings           write the files
 python -m scripts.build.drawings --check   fail if the files differ
@@ -6,8 +6,6 @@ python -m scripts.build.drawings --check   fail if the files differ
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -28,9 +26,6 @@ from tests.support.table import NAMES, whole_game
 
 ROOT: Final = DOCS.parent
 FOLDER: Final = ROOT / "tests" / "data" / "drawings"
-BOARD: Final = DOCS / "board.svg"
-COMMAND: Final = "hkoji replay tests/data/vectors/games/whole.jsonl --at 15 --eyes guest --svg -"
-"""Draws `BOARD`. README.md shows the picture."""
 
 
 class Picture(NamedTuple):
@@ -86,21 +81,10 @@ def chart() -> str:
     return draw_charts("A chart", (Chart("Shares of wins", bars, half=True), Chart("One bar", (Bar("d", 1.0),))))
 
 
-def board() -> str:
-    """The output of `COMMAND`, in English and without the user's settings."""
-    _, *words = COMMAND.split()
-    program = "from hkoji.cli.main import main; main()"
-    environment = {**os.environ, "HKOJI_LANG": "en", "HKOJI_DECK": "standard", "HKOJI_CONFIG": os.devnull}
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words], cwd=ROOT, env=environment, capture_output=True, check=True
-    )
-    return done.stdout.decode()
-
-
 def build() -> dict[Path, str]:
     """Path and contents of every file."""
     drawings = {FOLDER / name: draw(picture) for name, picture in PICTURES.items()}
-    return {**drawings, FOLDER / "chart.svg": chart(), BOARD: board()}
+    return {**drawings, FOLDER / "chart.svg": chart()}
 
 
 def main(arguments: list[str]) -> int:
