@@ -14,7 +14,7 @@ WORDS: Final[dict[str, Text]] = {
     ),
     "check-busy": tell("Checking …"),
     "check-evidence": tell("This is a file of evidence. The command below judges it."),
-    "check-fails": tell("{holds} of {n} entries hold.", holds="{holds}", n="{n}"),
+    "check-fails": tell("{holds} of {total} entries hold.", holds="{holds}", total="{total}"),
     "check-found": tell("step {step}, entry {entry}: {why}", step="{step}", entry="{entry}", why="{why}"),
     "check-found-by": tell(
         "step {step}, entry {entry}: {why}. This convicts {who}.",

@@ -86,7 +86,7 @@ function verdict(say, data, { found, holds, total }) {
   if (text.startsWith('{"evidence":')) return say('check-evidence');
   if (logs.length > 1) return say('check-archive');
   if (!holds && found[0]?.kind === 'malformed') return say('check-no-log');
-  return say(found.length ? 'check-fails' : 'check-holds', { n: total, holds });
+  return say(found.length ? 'check-fails' : 'check-holds', { n: total, total, holds });
 }
 
 /** After a finding nothing is said to hold, and step 7 is reached only where the log has published the seed. */
