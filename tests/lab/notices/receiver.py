@@ -108,6 +108,6 @@ class Pushes:
         if self._rng.random() < REFUSED:
             self._rng.choice(_REFUSALS)(handler)
             return
-        # Of the channel to the browser of a player as of their other one: both are judged by the same rules.
+        # The same rules judge both channels of a player, the browser and the other one.
         self.arrivals.append(Arrival(handler.headers[self._header].replace(".push-", ".of-"), time.time()))
         receiver.answers(201)(handler)
