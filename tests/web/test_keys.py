@@ -55,7 +55,7 @@ BRING_UP_TO_DATE = """async game => {
 def asked_about_names(faults: Faults) -> None:
     """The console of a browser names each 404, also that by which the page learns that a name is free."""
     faults.expect(r"404 .*/v1/players/")
-    faults.expect("Transition was aborted|pages/game.js")
+    faults.expect("Transition was aborted")
 
 
 def said(page: Page, text: str | re.Pattern[str]) -> None:

@@ -49,7 +49,7 @@ def tab(page: Page, game: str) -> Page:
 
 @pytest.fixture(autouse=True)
 def asked_about_names(faults: Faults) -> None:
-    faults.expect("404 .*/v1/players/|Transition was aborted|pages/game.js")
+    faults.expect("404 .*/v1/players/|Transition was aborted")
 
 
 def test_two_tabs_make_one_move(service: Service, phone: Page) -> None:
