@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from hkoji_server.web.static_files import as_sent
+from rjsmin import jsmin
 
 from tests.support.browsers import find_browser
 from tests.support.node_packages import PINS, node_packages
@@ -24,7 +24,7 @@ from tests.support.node_packages import PINS, node_packages
 ROOT: Final = Path(__file__).parents[1]
 WEB: Final = ROOT / "server" / "hkoji_server" / "web"
 COLUMNS: Final = 120
-BUDGET: Final = {"lines": 4_050, "bytes": 200_000, "bytes compressed": 55_000}
+BUDGET: Final = {"lines": 4_050, "bytes": 200_000, "bytes compressed": 51_800}
 """How much all scripts may have together; each is compressed by itself, as it is sent."""
 FORBIDDEN: Final = re.compile(
     r"innerHTML|outerHTML|insertAdjacent|document\.(?:write|cookie)|eval\(|new Function|DOMParser|XMLHttpRequest"
@@ -39,7 +39,7 @@ def sizes(scripts: list[Path]) -> dict[str, int]:
     return {
         "lines": sum(len(text.splitlines()) for text in texts),
         "bytes": sum(map(len, texts)),
-        "bytes compressed": sum(len(gzip.compress(as_sent(text), mtime=0)) for text in texts),
+        "bytes compressed": sum(len(gzip.compress(jsmin(text), mtime=0)) for text in texts),
     }
 
 
@@ -53,8 +53,6 @@ def faults(web: Path) -> Iterator[str]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if len(line) > COLUMNS:
                 yield f"{path}:{number}: {len(line)} columns, at most {COLUMNS} are agreed"
-            if line.count("`") % 2:
-                yield f"{path}:{number}: a text goes over several lines, which would lose their indents when sent"
             if found := FORBIDDEN.search(line):
                 yield f"{path}:{number}: {found[0]} has no place in a page"
     for path in sorted((web / "templates").rglob("*.html")):

@@ -51,18 +51,20 @@ _TYPES: Final = {
     ".webmanifest": "application/manifest+json",
 }
 _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
-_JSDOC: Final = re.compile(rb"/\*\*.*?\*/", re.DOTALL)
-_COMMENT: Final = re.compile(rb"(?:^|\s)//(?:\s.*)?$")
 _CSS_COMMENT: Final = re.compile(rb"/\*.*?\*/", re.DOTALL)
-_GONE: Final = {"Cache-Control": "no-store"}
 
 
 class StaticFile(NamedTuple):
-    """A file as it is sent; `compressed` is None where that would not be shorter."""
+    """A file as it is kept and sent: `packed` by gzip, where that is shorter."""
 
     media_type: str
-    body: bytes
-    compressed: bytes | None
+    content: bytes
+    packed: bool
+
+    @property
+    def body(self) -> bytes:
+        """The file for a client that takes no gzip."""
+        return gzip.decompress(self.content) if self.packed else self.content
 
 
 class StaticFiles(NamedTuple):
@@ -98,25 +100,21 @@ def _contents() -> Iterator[tuple[str, bytes]]:
         yield f"words.{language}.json", json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def as_sent(script: bytes) -> bytes:
-    """Returns a script without indents, empty lines and comments.
-
-    They are for those who read the repository, and are a quarter of what a browser would get. No text of a script may
-    contain `/**` or ` // `, or go over several lines.
-    """
-    lines = (_COMMENT.sub(b"", line).strip() for line in _JSDOC.sub(b"", script).splitlines())
-    return b"".join(line + b"\n" for line in lines if line)
-
-
 def _shortened(suffix: str, body: bytes) -> bytes:
+    """Style and scripts without indents and comments: they are for readers of the repository, not for browsers."""
     if suffix == ".css":
         return b"".join(line.strip() + b"\n" for line in _CSS_COMMENT.sub(b"", body).splitlines() if line.strip())
-    return as_sent(body) if suffix == ".js" else body
+    if suffix != ".js":
+        return body
+    from rjsmin import jsmin  # as Jinja2: a service that nobody opens in a browser does not load it
+
+    return bytes(jsmin(body))
 
 
 def _prepared(name: str, body: bytes) -> StaticFile:
-    compressed = gzip.compress(body, 9, mtime=0)
-    return StaticFile(_TYPES[Path(name).suffix], body, compressed if len(compressed) < len(body) else None)
+    packed = gzip.compress(body, 9, mtime=0)
+    shorter = len(packed) < len(body)
+    return StaticFile(_TYPES[Path(name).suffix], packed if shorter else body, shorter)
 
 
 async def send_static(request: Request) -> Response:
@@ -124,10 +122,10 @@ async def send_static(request: Request) -> Response:
     made = static_files()
     found = made.files.get(request.path_params["name"])
     if found is None or request.path_params["hash"] != made.hash:
-        return Response("no such file\n", 404, _GONE, "text/plain")
+        return Response("no such file\n", 404, {"Cache-Control": "no-store"}, "text/plain")
     headers = {**_KEPT, "Content-Security-Policy": POLICY}
-    if found.compressed is not None and accepts_gzip(request):
-        return Response(found.compressed, 200, {**headers, "Content-Encoding": "gzip"}, found.media_type)
+    if found.packed and accepts_gzip(request):
+        return Response(found.content, 200, {**headers, "Content-Encoding": "gzip"}, found.media_type)
     return Response(found.body, 200, headers, found.media_type)
 
 
