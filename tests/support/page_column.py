@@ -23,11 +23,13 @@ AUDIT: Final = "only the audit"
 RULED: Final = {
     "test_a_shorter_log": "test_a_log_that_does_not_hold",
     "test_a_fork_of_what_was_seen": "test_a_log_that_does_not_hold",
+    "test_an_entry_left_out": "test_entries_that_are_not_as_they_were",
     "test_another_games_log": "test_another_games_log",
     "test_an_old_receipt_for_the_own_move": "test_a_receipt_that_is_not_for_the_own_entry",
     "test_a_hand_that_changes": "test_a_hand_that_changes",
     "test_a_wrong_hand_from_the_start": "test_a_wrong_hand_from_the_start_is_found_at_the_end",
     "test_anothers_view": "test_a_view_of_another_seat_or_moment",
+    "test_a_dealer_that_was_not_asked_for": "test_a_dealer_that_was_not_asked_for",
     "test_another_key_of_a_player": "test_another_key_of_a_known_player",
     "test_another_key_of_the_service": "test_another_key_of_the_service_is_another_service",
     "test_a_login_for_another_service": "test_a_login_for_another_place_is_not_signed",
@@ -40,7 +42,7 @@ RULED: Final = {
     "test_another_host_of_a_link": "test_a_game_behind_a_link_that_another_code_has_opened",
     "test_an_agreement_changed_behind_a_link": "test_a_game_that_changes_after_it_was_shown",
 }
-"""The tests of `tests/web/test_client_rules.py` that try an attack against the page, by the test of the attack."""
+"""The tests of `tests/web/test_attacks.py` that try an attack against the page, by the test of the attack."""
 _ENOUGH: Final = 12
 """How many logs of a test are checked; some try hundreds that are alike."""
 

@@ -101,7 +101,7 @@ def test_a_seed_can_be_dropped_for_its_deck_as_the_page_admits(helper: str | Non
 
 
 def test_the_column_of_the_page_names_tests_that_are_there() -> None:
-    module = ast.parse((Path(__file__).parents[1] / "web" / "test_client_rules.py").read_text())
+    module = ast.parse((Path(__file__).parents[1] / "web" / "test_attacks.py").read_text())
     there = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
     words = Counter(column().values())
     assert {word.strip("`") for word in words if word.startswith("`")} <= there

@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 import pytest
 
-from hkoji.audit.evidence_audit import audit_file
+from hkoji import referee
+from hkoji.cli.output import Exit
 from hkoji.client.transport import HttpAnswer
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.commitments import DuplicateTerms
 from hkoji.game.entry_kinds.key_changes import Delegate, Rekey, Revoke
 from hkoji.game.held_keys import certify
 from hkoji.log import sshsig
@@ -26,12 +28,14 @@ from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import proof_message
+from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import (
     HostileService,
     Lie,
     added,
     another_card,
     ends_at,
+    exchanged,
     follow,
     hand,
     head_of,
@@ -40,11 +44,13 @@ from tests.support.adversary import (
     of_game,
     receipt_of,
     view_of,
+    without,
 )
 from tests.support.lying_server import LyingServer, lying_server
 from tests.support.memory_service import AT
 from tests.support.page_player import PagePlayer, RefusedByPageError, page_player
 from tests.support.service import Player
+from tests.support.shell import run
 from tests.web.test_join import DAYS
 
 MALLORY = PrivateKey.from_seed(b"\x07" * 32)
@@ -78,11 +84,14 @@ class Scene(NamedTuple):
         return {each: self.bob.do("list", store=each) for each in ("lines", "outbox", "pins", "games", "heads")}
 
     def proven(self) -> set[str]:
-        """The names that bob's file of evidence convicts."""
-        text = self.bob.game(self.game, "evidence", {"cards": True})
-        keys = {name: parse_public_key(key) for name, key in self.service.players.items()}
-        found = audit_file(text, {**keys, "server": self.service.key.public}).findings
-        return {each.signer for each in found if each.signer}
+        """The names that bob's file of evidence convicts, by `hkoji audit`, whose exit code says the same."""
+        file = self.bob.folder / "evidence.jsonl"
+        file.write_text(self.bob.game(self.game, "evidence", {"cards": True}))
+        keys = {**self.service.players, "server": self.service.key.public.text}
+        done = run("audit", str(file), *(word for name in keys for word in ("--key", f"{name}={keys[name]}")), "--json")
+        found = {each["signer"] for each in json.loads(done.out.splitlines()[0])["findings"]} - {None}
+        assert (done.code == Exit.AUDIT) == bool(found), done
+        return found
 
     def refuses(self, key: str, *lies: Lie, proof: set[str] | None = None) -> RefusedByPageError:
         """Checks that bob refuses the lies each time, sends nothing, keeps nothing, and goes on without them."""
@@ -139,6 +148,7 @@ def moved(scene: Scene) -> Scene:
 LOGS: dict[str, tuple[str, Callable[[Scene], Lie], set[str]]] = {
     "shorter": ("log-shorter", lambda _: ends_at(3), set()),
     "forked": ("log-differs", lambda s: instead_of(4, entry_kinds.Resign(), "alice", s.alice.key), {"server"}),
+    "forked by the service": ("log-differs", lambda _: instead_of(4, entry_kinds.Timeout(1)), {"server"}),
     "receipt of another entry": ("log-fails", lambda _: receipt_of(5, 4), set()),
     "early timeout": ("log-fails", lambda _: added(entry_kinds.Timeout(1)), {"server"}),
     "own move by another key": ("log-fails", lambda _: added(entry_kinds.Move("-A"), by="bob", key=MALLORY), set()),
@@ -153,6 +163,14 @@ LOGS: dict[str, tuple[str, Callable[[Scene], Lie], set[str]]] = {
 def test_a_log_that_does_not_hold(scene: Scene, key: str, lie: Callable[[Scene], Lie], proof: set[str]) -> None:
     moved(scene).refuses(key, lie(scene))
     assert proof <= scene.proven() <= {"server"}
+
+
+@pytest.mark.parametrize("lie", [without(5), exchanged(5)], ids=["left out", "in another order"])
+def test_entries_that_are_not_as_they_were(scene: Scene, lie: Lie) -> None:
+    body = Rekey(MALLORY.public, scene.alice.key.public, scene.proof("alice", MALLORY, 4))
+    assert scene.alice.send(scene.alice.entry(scene.game, scene.alice.head(scene.game), body)).status == 201
+    scene.alice.key = MALLORY
+    moved(scene).refuses("log-fails", lie, proof=set())
 
 
 def test_another_games_log(scene: Scene) -> None:
@@ -337,6 +355,26 @@ def test_a_game_behind_a_link_that_another_code_has_opened(scene: Scene) -> None
     with pytest.raises(RefusedByPageError, match="link-differs"):
         scene.bob.join(f"{scene.server.url}/i/{game}#{'1' * 32}")
     assert scene.server.posts == sent
+
+
+def test_a_dealer_that_was_not_asked_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service alone could choose the cards of such a game."""
+    honest = referee.offer
+
+    def offer(game: str, ruleset: Ruleset, seed: str, **more: object) -> referee.Accepted:
+        return honest(game, ruleset, seed, terms=DuplicateTerms.bind("d0" * 16, seed), **more)  # type: ignore[arg-type] # by name
+
+    with monkeypatch.context() as chosen:
+        chosen.setattr(referee, "offer", offer)
+        code = secrets.token_hex(16)
+        game = scene.alice.new(link=link_key(code))
+    for_all = scene.alice.new()
+    sent = scene.server.posts
+    with pytest.raises(RefusedByPageError, match="dealer-alone"):
+        scene.bob.join(f"{scene.server.url}/i/{game}#{code}")
+    assert scene.server.posts == sent
+    assert [line.entry.kind for line in scene.service.games[game].lines] == ["offer", "open"]
+    scene.bob.game(for_all, "join", {"seen": scene.alice.head(for_all)[1]})  # the game with the usual dealer
 
 
 def test_a_game_that_changes_after_it_was_shown(scene: Scene) -> None:
