@@ -1,6 +1,7 @@
 """Finds sentences and names that this project does not write. `python -m scripts.words` prints them, and then fails.
 
-Read are docstrings, comments, messages and pages, the names of tests and classes, and the subjects of the last commits.
+Read are docstrings, comments, messages, also those of templates and scripts, and pages, the names of tests and classes,
+and the subjects of the last commits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from scripts.build.catalogues import messages, sources
 
 ROOT: Final = Path(__file__).parents[1]
 _BEGINNING: Final = r"(?:\A|(?<=[.:;!?]\s)|(?<=\n\n))[\s\"`*(]*"
@@ -71,6 +74,10 @@ def texts() -> Iterator[Place]:
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield Place(name, node.lineno, node.value)
+    for path in (path for path in sources() if path.suffix != ".py"):
+        for message in messages(path):
+            for each in (message,) if isinstance(message, str) else message:
+                yield Place(str(path.relative_to(ROOT)), 1, each)
     for name in _listed("*.md"):
         yield Place(name, 1, (ROOT / name).read_text(encoding="utf-8"))
 

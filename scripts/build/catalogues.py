@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import string
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from typing import Final
 from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
+from jinja2 import Environment, nodes
 
 from hkoji.cli.app import root_command, whole
 from hkoji.cli.help import find as find_help
@@ -29,6 +31,7 @@ from hkoji.messages.text import ENGLISH, LANGUAGES
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = ("hkoji", "server/hkoji_server")
+WEB: Final = ROOT / "server" / "hkoji_server" / "web"
 MARKS: Final = {"_": (0,), "tell": (0,), "_n": (0, 1), "plural": (0, 1), "by": (1, 2), "said": (0,)}
 """The functions and methods that mark messages, and which of their arguments are messages."""
 METHODS: Final = ("by", "said")
@@ -41,18 +44,31 @@ WIDTH: Final = 110
 def extract() -> Catalog:
     """The messages of the sources, with the files they are in; line numbers would change with every commit."""
     catalog = Catalog(project=DOMAIN, charset="utf-8")
-    for source in SOURCES:
-        for path in sorted((ROOT / source).rglob("*.py")):
-            for message in marked(path):
-                catalog.add(message, locations=[(str(path.relative_to(ROOT)), 0)])
+    for path in sources():
+        for message in messages(path):
+            catalog.add(message, locations=[(str(path.relative_to(ROOT)), 0)])
     for words in find_help(root_command(whole())):
         if words.message.values is None:
             catalog.add(words.message.template, locations=[("hkoji/cli/app.py", 0)])
     return catalog
 
 
-def marked(path: Path) -> Iterator[str | tuple[str, str]]:
-    """The messages of one source file, in its order. Raises `ValueError` for one that is no literal."""
+def sources() -> Iterator[Path]:
+    """The files that have messages: modules, the templates of pages, and the words of scripts."""
+    for folder in SOURCES:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+    yield from sorted((WEB / "templates").iterdir())
+    yield WEB / "words.json"
+
+
+def messages(path: Path) -> Iterator[str | tuple[str, str]]:
+    """The messages of a file. Raises `ValueError` for one that is no literal."""
+    reader = {".py": in_module, ".json": in_words}.get(path.suffix, in_template)
+    return reader(path)
+
+
+def in_module(path: Path) -> Iterator[str | tuple[str, str]]:
+    """The messages of a module, in its order."""
     # Babel's own reader of Python works on tokens and misses messages inside an f-string.
     calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
@@ -70,6 +86,22 @@ def marked(path: Path) -> Iterator[str | tuple[str, str]]:
             yield texts[0], texts[1]
         else:
             yield from texts
+
+
+def in_template(path: Path) -> Iterator[str | tuple[str, str]]:
+    """The messages of a template, which `t` marks."""
+    for call in Environment(autoescape=True).parse(path.read_text(encoding="utf-8")).find_all(nodes.Call):
+        if isinstance(call.node, nodes.Name) and call.node.name == "t":
+            texts = [each.value for each in call.args if isinstance(each, nodes.Const)]
+            if not texts or len(texts) < len(call.args):
+                raise ValueError(f"{path.relative_to(ROOT)}:{call.lineno}: a message is a literal")
+            yield (texts[0], texts[1]) if len(texts) > 1 else texts[0]
+
+
+def in_words(path: Path) -> Iterator[str | tuple[str, str]]:
+    """The messages of scripts."""
+    for part in json.loads(path.read_bytes()).values():
+        yield from (text if isinstance(text, str) else (text[0], text[1]) for text in part.values())
 
 
 def written(catalog: Catalog) -> str:

@@ -203,9 +203,9 @@ def test_a_message_that_is_no_literal_is_refused(tmp_path: Path, monkeypatch: py
     source = tmp_path / "source.py"
     source.write_text("tell(name)\n")
     with pytest.raises(ValueError, match=r"source\.py:1"):
-        list(catalogues.marked(source))
+        list(catalogues.in_module(source))
     source.write_text("""print(f"{_('inside')}", plural('one', 'many', 3), tell('a ' 'b', x=1), other('no'))\n""")
-    assert list(catalogues.marked(source)) == ["inside", ("one", "many"), "a b"]
+    assert list(catalogues.in_module(source)) == ["inside", ("one", "many"), "a b"]
 
 
 # --- help -------------------------------------------------------------------------------------------------------------

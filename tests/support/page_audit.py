@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from hkoji_server.web.page_texts import worded
+from hkoji_server.web.static_files import words_in
 
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.log.public_key import PublicKey
@@ -17,6 +17,7 @@ from tests.support.shell_audit import Verdict
 
 _AT_ONCE: Final = 200
 """How many logs one page checks."""
+_WORDS: Final = words_in("en", "page")
 
 
 def by_page(engine: BrowserName, logs: Iterable[tuple[bytes, ExpectedKeys]]) -> Iterator[Verdict]:
@@ -37,4 +38,6 @@ def _texts(pins: ExpectedKeys) -> dict[str, list[str]]:
 
 
 def _name(signer: dict[str, Any]) -> str:  # Any: JSON
-    return worded(signer["text"], str, signer["values"]) if signer["text"] else str(signer["values"]["name"])
+    text = _WORDS[signer["text"]] if signer["text"] else "{name}"
+    assert isinstance(text, str)
+    return text.format(**signer["values"])

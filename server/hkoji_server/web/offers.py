@@ -10,11 +10,16 @@ from functools import cache
 from typing import Final
 
 from hkoji.game.agreement import parse_time_control
+from hkoji.messages.text import Text, tell
 from hkoji.rules.registry import RULESETS
 from hkoji.show.games import board_type
 
-CLOCKS: Final = ("3d/14d", "1d/7d", "none")
-"""The clocks of the form, the usual one first. Each has its words in `page_texts`, under `new.clock.` and its name."""
+CLOCKS: Final = {
+    "3d/14d": tell("3 days for each turn, and 14 days in reserve"),
+    "1d/7d": tell("1 day for each turn, and 7 days in reserve"),
+    "none": tell("No clock: nobody can lose on time"),
+}
+"""The clocks of the form as they are typed, the usual one first, each with its words."""
 
 
 @cache
@@ -24,7 +29,7 @@ def offered_games() -> list[tuple[str, str]]:
 
 
 @cache
-def offered_clocks() -> list[tuple[str, str]]:
-    """Returns each clock as it is typed, and as JSON; `null` is no clock."""
-    controls = [(text, parse_time_control(text)) for text in CLOCKS]
-    return [(text, json.dumps(None if control is None else control.to_json())) for text, control in controls]
+def offered_clocks() -> list[tuple[Text, str]]:
+    """Returns the words of each clock, and the clock as JSON; `null` is no clock."""
+    controls = [(words, parse_time_control(typed)) for typed, words in CLOCKS.items()]
+    return [(words, json.dumps(None if control is None else control.to_json())) for words, control in controls]

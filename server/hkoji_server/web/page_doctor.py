@@ -20,8 +20,7 @@ from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import NetworkError
 from hkoji.messages.text import Text, shorten, tell
 from hkoji.service_url import parse_url
-from hkoji_server.web import service_worker
-from hkoji_server.web.static_files import POLICY, static_files
+from hkoji_server.web.static_files import POLICY, SERVICE_WORKER, service_worker, static_files
 
 _SECONDS: Final = 20
 _MOST: Final = 2_000_000
@@ -122,7 +121,7 @@ def _without_pages(server: str) -> DoctorCheck:
 def _files(server: str) -> DoctorCheck:
     own = static_files()
     expected = {f"{own.base}{name}": file.body for name, file in own.files.items()}
-    expected[service_worker.PATH] = service_worker.script()
+    expected[SERVICE_WORKER] = service_worker()
     other = []
     for path, body in expected.items():
         answer = _fetch(server, path)

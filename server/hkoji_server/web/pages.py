@@ -24,22 +24,26 @@ from hkoji.show.games import SHOWN_GAMES, board_type, brief_type
 from hkoji.study.stops import ALL, GUEST, HOST, SPECTATOR, Eyes
 from hkoji_server.routes.pages import INVITATION_PATH, wants_page
 from hkoji_server.routes.service import UseCases
+from hkoji_server.settings import Registration
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import OpenFilter, Query
 from hkoji_server.web.game_page import Clock, example, look
 from hkoji_server.web.listed_games import listed
 from hkoji_server.web.offers import offered_clocks, offered_games
 from hkoji_server.web.rendering import KeptPages, Reader, compressed, edition, html, reader_of, rendered, unchanged
-from hkoji_server.web.service_worker import PATH as SERVICE_WORKER_PATH
-from hkoji_server.web.service_worker import send_service_worker
 from hkoji_server.web.static_files import PATH as STATIC_PATH
-from hkoji_server.web.static_files import send_static
+from hkoji_server.web.static_files import SERVICE_WORKER, send_service_worker, send_static
 
 _ID: Final = re.compile("[0-9a-f]{32}")
 _NUMBER: Final = re.compile("0|[1-9][0-9]{0,8}")
 _CURSOR: Final = re.compile("[0-9TZ:-]{20}~[0-9a-f]{32}(~[012])?")
 _SIDES: Final[dict[str | None, Seat | None]] = {None: None, "host": 0, "guest": 1}
 _EYES: Final[dict[str | None, Eyes]] = {None: SPECTATOR, "host": HOST, "guest": GUEST, "all": ALL}
+_REGISTRATION: Final[dict[Registration, str]] = {
+    "open": tell("Anybody can register here."),
+    "code": tell("To register here you need a code from the operator."),
+    "closed": tell("Nobody can register here now."),
+}
 _LISTED: Final = 20
 _OF_PLAYER: Final = 50
 _FIRST: Final = "hanamikoji"
@@ -72,7 +76,7 @@ class Pages:
             Route("/check", self.check),
             Route("/me", self.me),
             Route(STATIC_PATH, send_static),
-            Route(SERVICE_WORKER_PATH, send_service_worker),
+            Route(SERVICE_WORKER, send_service_worker),
         ]
 
     async def front(self, request: Request) -> Response:
@@ -80,7 +84,7 @@ class Pages:
         reader, cases = reader_of(request), self._cases
         facts = {
             "origin": cases.origin,
-            "registration": f"front.registration.{cases.settings.registration}",
+            "registration": _REGISTRATION[cases.settings.registration],
             "key": cases.key.public,
             "games": _games(),
             "example": example(_FIRST, reader.language) if self._web else None,
@@ -216,7 +220,7 @@ class Pages:
 
     def _no_such_place(self, request: Request, reader: Reader, game: str, last: int) -> Response:
         text = reader.say(tell("the game has no such entry, side or eyes; its last entry is {last}", last=last))
-        links = [(reader.link(f"/g/{game}"), "game.last")]
+        links = [(reader.link(f"/g/{game}"), reader.say(tell("To the last entry")))]
         body = rendered("error.html", reader, page="error", text=text, hint="", links=links)
         return html(request, body, 404, headers={"Cache-Control": "no-store"})
 

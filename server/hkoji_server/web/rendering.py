@@ -20,9 +20,8 @@ from starlette.responses import Response
 
 from hkoji.mail.letters.page import TIE, Page
 from hkoji.manual.catalogues import LOCALE, load_speaker
-from hkoji.messages.text import ENGLISH, LANGUAGES, Speaker
+from hkoji.messages.text import ENGLISH, LANGUAGES, Speaker, Text
 from hkoji_server.routes.plain import names_tag
-from hkoji_server.web.page_texts import worded
 from hkoji_server.web.static_files import POLICY, accepts_gzip, static_files
 
 if TYPE_CHECKING:
@@ -134,12 +133,12 @@ def _environment() -> Environment:
 def rendered(template: str, reader: Reader, /, *, web: bool = True, **values: object) -> str:
     """Returns a page as HTML. With `web` it loads style and scripts; else it loads nothing.
 
-    Templates have `t`, which gives a text by its key and values; `say`, which gives a message in the reader's language;
-    and `link`, which makes an address of a path and a query.
+    Templates have `t`, which marks an English text and gives it in the reader's language, with its values or the form
+    for a number `n`; `say`, which does so with a message; and `link`, which makes an address of a path and a query.
     """
 
-    def text(key: str, **given: object) -> str:
-        return worded(key, reader.say, given)
+    def text(one: str, many: str = "", /, n: int = 1, **given: object) -> str:
+        return reader.say(Text(one, {"n": n, **given}, many, n))
 
     return (
         _environment()

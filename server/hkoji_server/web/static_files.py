@@ -1,7 +1,8 @@
-"""The files that pages load: style, art, scripts and words, at `/static/HASH/NAME`.
+"""The files that pages load: style, art, scripts and words, at `/static/HASH/NAME`, and the service worker at `/sw.js`.
 
 One hash over all of them is in the address, so a browser may keep each for ever: another version has other addresses.
-They are read and compressed once, when the first is asked for or the first page is made.
+They are read and compressed once, when the first is asked for or the first page is made. The service worker shows a
+push while no page is open. A browser keeps one for a whole origin and asks for it again, so its address has no hash.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.text import LANGUAGES
+from hkoji.messages.text import LANGUAGES, Text
 from hkoji.show.art import sprite
-from hkoji_server.web.page_texts import words_in
 
 FOLDER: Final = Path(__file__).with_name("static")
+WORDS: Final = FOLDER.with_name("words.json")
+"""The texts of scripts in English, by key."""
 PATH: Final = "/static/{hash}/{name:path}"
+SERVICE_WORKER: Final = "/sw.js"
 POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -96,8 +99,22 @@ def _contents() -> Iterator[tuple[str, bytes]]:
             yield path.relative_to(FOLDER).as_posix(), _shortened(path.suffix, body)
     yield "art.svg", sprite().encode()
     for language in LANGUAGES:
-        words = words_in(load_speaker(language))
-        yield f"words.{language}.json", json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode()
+        yield (
+            f"words.{language}.json",
+            json.dumps(words_in(language, "page"), ensure_ascii=False, separators=(",", ":")).encode(),
+        )
+
+
+def words_in(language: str, part: str) -> dict[str, str | list[str]]:
+    """Returns the texts of scripts by key: those of a `page`, or of the service `worker`. Values stand in braces.
+
+    A text that depends on a number is a list of two: the one for 1, and the one for all others.
+    """
+    say = load_speaker(language)
+    return {
+        key: say(Text(text)) if isinstance(text, str) else [say(Text(text[0], None, text[1], n)) for n in (1, 2)]
+        for key, text in json.loads(WORDS.read_bytes())[part].items()
+    }
 
 
 def _shortened(suffix: str, body: bytes) -> bytes:
@@ -127,6 +144,21 @@ async def send_static(request: Request) -> Response:
     if found.packed and accepts_gzip(request):
         return Response(found.content, 200, {**headers, "Content-Encoding": "gzip"}, found.media_type)
     return Response(found.body, 200, headers, found.media_type)
+
+
+async def send_service_worker(_: Request) -> Response:
+    """Answers with the service worker."""
+    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY}
+    return Response(service_worker(), headers=headers, media_type="text/javascript")
+
+
+@cache
+def service_worker() -> bytes:
+    """Returns the script of the service worker, with the sentences that it shows."""
+    made = static_files()
+    texts = {language: words_in(language, "worker") for language in LANGUAGES}
+    values = f"self.TEXTS = {json.dumps(texts, ensure_ascii=False)};\nself.BASE = {json.dumps(made.base)};\n"
+    return values.encode() + made.files["sw.js"].body
 
 
 def accepts_gzip(request: Request) -> bool:
