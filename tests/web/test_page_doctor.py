@@ -108,7 +108,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "a byte of a script": (replaced(f"{BASE}start.js", "import", "Import"), "files"),
     "a byte of the style": (replaced(f"{BASE}style.css", "{", "{ "), "files"),
     "a byte of the worker for pushes": (replaced("/sw.js", "self", "Self"), "files"),
-    "a worker without a policy": (sends(f"{BASE}worker.js", CSP), "files"),
+    "a worker without a policy": (sends(f"{BASE}log/check.js", CSP), "files"),
     "an inline script on /": (replaced("/", "</body>", "<script>1</script></body>"), "markup"),
     "a script on an invitation": (replaced("/i/", "</body>", "<SCRIPT SRC=/x.js></SCRIPT></body>"), "markup"),
     "a script on a game": (replaced("/g/", "</body>", '<script type="module" src="/v1/games"></script>'), "markup"),

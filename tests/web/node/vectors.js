@@ -1,10 +1,10 @@
 // Compares the modules of pages with the vectors of the log format. Returns the number of each sort, and what is wrong.
 import { decode, encode, Finding, hex, hmac, sha256, unhex } from '../../../server/hkoji_server/web/static/log/text.js';
 import { fingerprint, point, signed } from '../../../server/hkoji_server/web/static/log/text.js';
-import { readText } from '../../../server/hkoji_server/web/static/log/forms.js';
+import { parseLine, readText } from '../../../server/hkoji_server/web/static/log/text.js';
 import { Clock, seconds, timeText } from '../../../server/hkoji_server/web/static/log/times.js';
 import { chanceFault, dealOf } from '../../../server/hkoji_server/web/static/log/check.js';
-import { check, parseLine } from '../../../server/hkoji_server/web/static/log/check.js';
+import { check } from '../../../server/hkoji_server/web/static/log/check.js';
 import * as write from '../../../server/hkoji_server/web/static/log/write.js';
 
 const same = (mine, theirs) => JSON.stringify(mine) === JSON.stringify(theirs);

@@ -1,21 +1,18 @@
 // The parts that pages share: the one policy of Trusted Types, the words, and the checker in its worker.
 
-const types = /** @type {any} */ (globalThis).trustedTypes;
-const SERVICE_WORKER = '/sw.js';
+const WORKERS = /^(\/sw\.js|\/static\/[0-9a-f]+\/log\/check\.js)$/;
 
 /** @param {string} address @returns {string} */
 function allowed(address) {
-  if (address !== SERVICE_WORKER && !/^\/static\/[0-9a-f]+\/worker\.js$/.test(address)) throw new TypeError(address);
+  if (!WORKERS.test(address)) throw new TypeError(address);
   return address;
 }
 
-const policy = types?.createPolicy('hkoji', { createScriptURL: allowed }) ?? { createScriptURL: allowed };
+const policies = /** @type {any} */ (globalThis).trustedTypes;
+const policy = policies?.createPolicy('hkoji', { createScriptURL: allowed }) ?? { createScriptURL: allowed };
 
-/** The address of the worker that checks logs. @param {string} base where the files of this version are */
-export const workerAddress = base => policy.createScriptURL(`${base}worker.js`);
-
-/** The address of the service worker. */
-export const serviceWorkerAddress = () => policy.createScriptURL(SERVICE_WORKER);
+/** The address of one of the two workers, as a browser takes it: that which checks logs, and the service worker. */
+export const workerAddress = address => policy.createScriptURL(address);
 
 /** @typedef {Object<string, string | string[]>} Words  a list has the form for 1 and that for all other numbers */
 /** @typedef {(key: string, values?: Object<string, any>) => string} Say */
@@ -37,7 +34,7 @@ export function explain(words, error) {
 /** @param {string} base where the files of this version are
  *  @returns {(data: Uint8Array, pins?: object) => Promise<any>} */
 export function inWorker(base) {
-  const worker = new Worker(workerAddress(base), { type: 'module' });
+  const worker = new Worker(workerAddress(`${base}log/check.js`), { type: 'module' });
   /** @type {Map<number, {done: Function, fail: Function}>} */ const waiting = new Map();
   worker.onmessage = ({ data: { id, result } }) => {
     waiting.get(id)?.done(result);

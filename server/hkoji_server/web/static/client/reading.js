@@ -1,7 +1,6 @@
 // Reads one game as its player sees it: the log, the own cards, what the service says beside them. It believes nothing
 // that it has not checked against all that is kept here, and keeps as evidence what it refuses. It signs nothing.
-import { bytes, decode, sha256 } from '../log/text.js';
-import { parseLine } from '../log/check.js';
+import { bytes, decode, parseLine, sha256 } from '../log/text.js';
 import { clockAfter, counted, seconds, timeText } from '../log/times.js';
 import { cardsOf, NOTATION } from '../log/write.js';
 import * as trust from './trust.js';

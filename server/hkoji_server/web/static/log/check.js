@@ -1,9 +1,6 @@
 // The audit of a log, steps 1 to 7: docs/spec/log.md, "Audit". Each step works on the lines that hold in those before.
 // Steps 8 and 9, the rules of the games, are for `hkoji audit`.
-import { readBody, readText } from './forms.js';
-import {
-  encode, Finding, fingerprint, hmac, isBase64, isObject, need, order, parse, point, sha256, signed,
-} from './text.js';
+import { encode, Finding, fingerprint, hmac, order, parseLine, point, sha256, signed } from './text.js';
 import { clockAfter, clockFault, creditFault, recordFault } from './times.js';
 
 /** A key that a log names: `pinned` if it was expected from outside, `vouched` if only the service says whose it is,
@@ -19,7 +16,6 @@ import { clockAfter, clockFault, creditFault, recordFault } from './times.js';
  *  @typedef {{step: number, entry: ?number, kind: string, text: string, values: Object<string, any>,
  *    signer: {text: ?string, values: Object<string, string>}[]}} Found */
 
-const MOST = 2 ** 21 + 2 ** 13; // bytes of a line
 const PROOFS = { open: 'hkoji.invite.v1', join: 'hkoji.join.v1' };
 
 /** Audits a log. `pins` are the keys expected from outside, by name. It never throws because of what is in a log. */
@@ -74,22 +70,6 @@ function readLines(data) {
   }
   const failed = lines.length ? null : { entry: null, why: new Finding('malformed', 'check-empty'), blamed: [] };
   return { lines, total: lines.length, failed };
-}
-
-/** "Files": reads a line without its newline. */
-export function parseLine(line) {
-  need(line.length <= MOST, 'check-too-long');
-  const quote = text => `"${String(text).replaceAll('"', '\\"')}"`;
-  const value = parse(line), { entry: text, receipt: signed, sig } = isObject(value) ? value : {};
-  const receipt = signed ? `"receipt":{"sig":${quote(signed.sig)},"text":${quote(signed.text)}},` : '';
-  need(line === `{"entry":${quote(text)},${receipt}"sig":${quote(sig)}}`, 'check-no-line');
-  need(isBase64(sig) && (!signed || isBase64(signed.sig)), 'check-no-base64');
-  const entry = readText(text, 'entry');
-  readBody(entry.kind, entry.body);
-  return {
-    entry, text, sig, receipt: signed ? readText(signed.text, 'receipt') : null, receiptText: signed?.text ?? null,
-    receiptSig: signed?.sig ?? null, head: '', signer: null, service: null, link: null,
-  };
 }
 
 // --- step 2
@@ -326,3 +306,6 @@ export async function dealOf(lines) {
     return { round: n + 1, aside: deck.slice(0, aside), hands, draws: deck.slice(aside + 12) };
   }));
 }
+
+// As a worker, beside a page, so that it stays quick: a message {id, data, pins} is answered by {id, result}.
+globalThis.onmessage = async ({ data: { id, data, pins } }) => postMessage({ id, result: await check(data, pins) });

@@ -1,7 +1,7 @@
 // Has this browser told while no page is open: docs/spec/http.md, "Pushes". Only a press of a button asks for the
 // permission. In the store `meta` keeps the channel of this browser and its subscription, as `push`.
 import { Refused } from '../client/trust.js';
-import { explain, serviceWorkerAddress, speaker } from '../shared.js';
+import { explain, speaker, workerAddress } from '../shared.js';
 
 const SETTINGS = { digest: [], format: 'json', quiet: null, zone: '+00:00' };
 const CODE_SECONDS = 60;
@@ -26,7 +26,7 @@ const codeOf = id => new Promise((done, fail) => {
 /** Asks the browser for a subscription, and makes a channel of it in place of the one before. */
 export async function subscribe(session, lang) {
   if (await Notification.requestPermission() !== 'granted') return;
-  const { pushManager } = await navigator.serviceWorker.register(serviceWorkerAddress()), key = session.service.push;
+  const { pushManager } = await navigator.serviceWorker.register(workerAddress('/sw.js')), key = session.service.push;
   await navigator.serviceWorker.ready;
   await unsubscribe(session);
   const made = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
