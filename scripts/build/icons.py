@@ -15,7 +15,7 @@ from typing import Final
 
 import resvg_py
 
-from hkoji.show.art import COLOUR, FIXED, INK, LIGHT, MOTIFS, RIM, TONES
+from hkoji.show.art import TONES, pictures, toned
 
 FOLDER: Final = Path(__file__).parents[2] / "server" / "hkoji_server" / "web" / "static"
 SIZES: Final = (192, 512)
@@ -52,20 +52,13 @@ def _invitation() -> str:
 
 
 def _card(number: int, kind: str) -> str:
-    tones = TONES[kind]
-    paints = {**FIXED, COLOUR: tones.colour, LIGHT: tones.light, INK: FIXED[INK], RIM: FIXED[RIM]}
-    shapes = "".join(
-        f'<path d="{shape.path}" fill="{paints[shape.fill] if shape.fill else "none"}"'
-        + (f' stroke="{paints[shape.line]}" stroke-width="{shape.width}"' if shape.line else "")
-        + "/>"
-        for shape in MOTIFS[kind].shapes
-    )
+    paints = toned(kind)
     # They turn about a point far below, as cards in a hand.
     return (
         f'<g transform="rotate({(number - 3) * 8} 600 1330) translate(505 150)">'
         f'<rect width="190" height="290" rx="20" fill="#fffdf6" stroke="#4a4438" stroke-width="3"/>'
-        f'<rect x="12" y="12" width="166" height="266" rx="12" fill="{tones.light}"/>'
-        f'<g transform="translate(11 60) scale(3.5)">{shapes}</g></g>'
+        f'<rect x="12" y="12" width="166" height="266" rx="12" fill="{paints["l"]}"/>'
+        f'<g transform="translate(11 60) scale(3.5)">{pictures()[f"m{kind}"].painted(paints)}</g></g>'
     )
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from hkoji.show.art import Picture
+from hkoji.show import art
 
 SANS: Final = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 SERIF: Final = "Georgia, 'Times New Roman', 'DejaVu Serif', serif"
@@ -72,20 +72,17 @@ class Canvas:
     def picture(
         self,
         name: str,
-        picture: Picture,
-        paints: Mapping[str, str],
         x: float,
         y: float,
         width: float,
+        paints: Mapping[str, str] = art.FIXED,
         **attributes: Attribute,
     ) -> None:
-        """A picture by its upper left corner; `name` is its id, and stands for the same picture each time."""
+        """A picture of `art` by its id and its upper left corner, each time in the same paints."""
+        picture = art.pictures()[name]
         if name not in self._pictures:
-            shapes = "".join(
-                f"<path{_attributes({'d': path, 'fill': paints.get(fill, 'none'), **_line(paints, line, wide)})}/>"
-                for path, fill, line, wide in picture.shapes
-            )
-            self._pictures[name] = f'  <g id="{name}" stroke-linejoin="round" stroke-linecap="round">{shapes}</g>'
+            paths = picture.painted(paints)
+            self._pictures[name] = f'  <g id="{name}" stroke-linejoin="round" stroke-linecap="round">{paths}</g>'
         place = f"translate({x:.1f} {y:.1f}) scale({width / picture.width:.3g})"
         self.add("use", href=f"#{name}", transform=place, **attributes)
 
@@ -99,10 +96,6 @@ class Canvas:
         head = f'<svg xmlns="http://www.w3.org/2000/svg"{size} viewBox="{box}" role="img">'
         defined = [" <defs>", *self._pictures.values(), " </defs>"] if self._pictures else []
         return "\n".join([head, f" <title>{escape(self._title)}</title>", *defined, *self._lines, "</svg>"]) + "\n"
-
-
-def _line(paints: Mapping[str, str], line: str, width: float) -> dict[str, Attribute]:
-    return {"stroke": paints[line], "stroke_width": width} if line else {}
 
 
 def _attributes(attributes: dict[str, Attribute]) -> str:

@@ -17,14 +17,14 @@ from hkoji.show.svg.canvas import SERIF, Canvas
 CARD_WIDTH: Final = 46
 CARD_HEIGHT: Final = 64
 
-INK: Final = art.FIXED[art.INK]
+INK: Final = art.FIXED["k"]
 FAINT: Final = "#6f6a5d"
 LINE: Final = "#d8ccb4"
 PAPER: Final = "#fffdf6"
 TABLE: Final = "#f4eee1"
 FELT: Final = "#ebe2cf"
-GOLD: Final = art.FIXED[art.GOLD]
-BACK: Final = art.FIXED[art.BACK]
+GOLD: Final = art.FIXED["gold"]
+BACK: Final = art.FIXED["back"]
 
 
 class Mat(Canvas):
@@ -39,14 +39,12 @@ class Mat(Canvas):
 
 def motif(mat: Mat, letter: str, x: float, y: float, size: float) -> None:
     """The motif of a kind, its middle at (x, y)."""
-    tones = art.TONES[letter]
-    paints = {**art.FIXED, art.COLOUR: tones.colour, art.LIGHT: tones.light}
-    mat.picture(f"m{letter}", art.MOTIFS[letter], paints, x - size / 2, y - size / 2, size)
+    mat.picture(f"m{letter}", x - size / 2, y - size / 2, size, art.toned(letter))
 
 
 def sign(mat: Mat, name: str, x: float, y: float, size: float, colour: str) -> None:
     """The sign of an action by its English name, its middle at (x, y)."""
-    mat.picture(f"a-{name}", art.SIGNS[name], art.FIXED, x - size / 2, y - size / 2, size, color=colour)
+    mat.picture(f"a-{name}", x - size / 2, y - size / 2, size, color=colour)
 
 
 def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale: float = 1) -> None:
@@ -74,8 +72,8 @@ def back(mat: Mat, x: float, y: float, *, scale: float = 1) -> None:
     mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
     mat.rect(0.5, 0.5, CARD_WIDTH - 1, CARD_HEIGHT - 1, rx=5, fill=BACK, stroke=INK)
     inner = CARD_WIDTH - 8
-    mat.picture("back", art.CARD_BACK, art.FIXED, 4, (CARD_HEIGHT - inner / CARD_WIDTH * CARD_HEIGHT) / 2, inner)
-    mat.rect(4, 4, CARD_WIDTH - 8, CARD_HEIGHT - 8, rx=2, fill="none", stroke=art.FIXED[art.THREAD])
+    mat.picture("back", 4, (CARD_HEIGHT - inner / CARD_WIDTH * CARD_HEIGHT) / 2, inner)
+    mat.rect(4, 4, CARD_WIDTH - 8, CARD_HEIGHT - 8, rx=2, fill="none", stroke=art.FIXED["thread"])
     mat.close()
 
 
@@ -146,7 +144,7 @@ def _badge(mat: Mat, words: str, x: float, y: float) -> None:
 
 def marker(mat: Mat, x: float, y: float, radius: float = 15) -> None:
     """A marker, its middle at (x, y)."""
-    mat.picture("mark", art.MARKER, art.FIXED, x - radius, y - radius, 2 * radius)
+    mat.picture("mark", x - radius, y - radius, 2 * radius)
 
 
 def framed(mat: Mat, x: float, y: float, width: float, height: float, letter: str, side: int) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import LANGUAGES, Text
-from hkoji.show.art import sprite
+from hkoji.show import art
 
 FOLDER: Final = Path(__file__).with_name("static")
 WORDS: Final = FOLDER.with_name("words.json")
@@ -97,7 +97,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
         if path.suffix in _TYPES:
             body = path.read_bytes()
             yield path.relative_to(FOLDER).as_posix(), _shortened(path.suffix, body)
-    yield "art.svg", sprite().encode()
+    yield art.FILE.name, art.FILE.read_bytes()
     for language in LANGUAGES:
         yield (
             f"words.{language}.json",
