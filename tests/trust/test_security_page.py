@@ -12,7 +12,7 @@ import pytest
 from hkoji.audit.log_audit import audit
 from hkoji.game.entry_kinds import Seed
 from hkoji.log.public_key import parse_public_key
-from tests.support.docs import DOCS, rows
+from tests.support.docs import DOCS, quoted, rows
 from tests.support.page_column import AUDIT, LOG, PARTLY, RULED, column
 from tests.support.shell_audit import missing_tools, run
 from tests.support.table import Table
@@ -108,3 +108,19 @@ def test_the_column_of_the_page_names_tests_that_are_there() -> None:
     assert {word for word in words if not word.startswith("`")} == {LOG, PARTLY, AUDIT, ""}
     assert {test: word.strip("`") for test, word in column().items() if word.startswith("`")} == RULED
     assert words[LOG] > 40
+
+
+def test_attacks_on_pages_name_tests_that_are_there() -> None:
+    root = DOCS.parent
+    there = {
+        node.name
+        for module in (root / "tests" / "web").glob("test_*.py")
+        for node in ast.parse(module.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    table = rows(PAGE.partition("### Attacks on pages")[2], "attack")
+    for _, _, named in table:
+        tests = [word for word in quoted(named) if "test_" in word]
+        assert tests, named
+        for word in tests:
+            assert word in there or (root / word).is_file(), word

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import subprocess
@@ -282,50 +281,6 @@ def test_a_revoked_key_is_replaced_by_a_code_of_the_operator(
     assert (
         registered_key(service, name) == PrivateKey.from_openssh((tmp_path / "new.key").read_bytes()).public.text != old
     )
-
-
-def test_a_log_out_waits_for_a_copy_and_leaves_no_card(
-    service: Service, origin: str, name: str, phone: Page, tmp_path: Path
-) -> None:
-    host = Player(service, f"host-{secrets.token_hex(3)}").register().login()
-    make_key(phone, origin, name)
-    phone.click("#me-register button")
-    phone.locator("#me-choices").wait_for()
-    press(phone, "log-out")
-    said(phone, "First show that you have a copy")
-    phone.click("[data-do=save-have]")
-    said(phone, "cannot be copied")
-    game = host.new(Hanamikoji(), invite=Invite(name))
-    phone.goto(origin)
-    phone.click("[data-do=look]")
-    phone.click("[data-do=take]")
-    phone.wait_for_url(f"**/g/{game}")
-    host.seed(game)
-    phone.goto("about:blank")
-    phone.goto(f"{origin}/g/{game}")
-    expect(phone.locator("#play [data-role=hand] > *").first).to_be_visible()
-    assert any("view" in each for each in phone.evaluate(KEPT, "games"))
-    phone.goto(f"{origin}/me")
-    token = phone.evaluate(
-        "JSON.parse(Object.entries(sessionStorage).find(([name]) => name.startsWith('hkoji-token'))[1]).token"
-    )
-    press(phone, "log-out")
-    expect(phone.locator("#me-left")).to_be_visible()
-    assert phone.evaluate(KEPT, "games") == phone.evaluate(KEPT, "openings") == []
-    assert not [each for each in phone.evaluate(KEPT, "evidence") if "view" in each]
-    assert phone.evaluate("sessionStorage.length") == 0
-    assert service.ask("GET", "/v1/me/games", token=token).status == 401
-    phone.go_back(wait_until="commit")
-    assert game in phone.url
-    phone.wait_for_timeout(300)
-    assert phone.locator("#play [data-role=hand] *").count() == 0
-    phone.goto(f"{origin}/me")
-    phone.click("#me-back")
-    expect(phone.locator("#own-name")).to_have_text(name)
-    press(phone, "forget")
-    phone.wait_for_url(f"{origin}/")
-    assert phone.evaluate("indexedDB.databases()") == []
-    assert json.loads(service.ask("GET", f"/v1/players/{name}").body)["name"] == name
 
 
 def test_somebody_who_plays_by_mail_gets_an_own_key_by_the_code_of_a_letter(

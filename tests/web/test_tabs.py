@@ -1,17 +1,22 @@
-"""Tabs of one browser take turns: one entry for a place whoever acts first, and one stream of news for all of them."""
+"""Tabs of one browser: one entry for a place whoever acts first, one stream of news, and no card after a log out."""
 
 from __future__ import annotations
 
+import json
 import secrets
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
+from hkoji.game.setup import Invite
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.service import Player, Service
 from tests.support.visits import Faults
 from tests.web.test_crash import reply
 from tests.web.test_invite import Heard, make_key
 from tests.web.test_join import invite
+from tests.web.test_keys import KEPT, press, said
+from tests.web.test_keys import make_key as make_own_key
 
 LOAD = """async base => {
   const [{ Session }, { Game }, { inWorker }, { follow }] = await Promise.all(
@@ -98,3 +103,46 @@ def test_a_closed_tab_gives_the_stream_to_another(service: Service, phone: Page)
     reply(host, game)
     seq = host.lines(game)[-1].entry.seq
     two.wait_for_function("seq => globalThis.heard.includes(seq)", arg=seq)
+
+
+def test_a_log_out_waits_for_a_copy_and_leaves_no_card(service: Service, phone: Page) -> None:
+    host, name = Player(service, f"host-{secrets.token_hex(3)}").register(), f"bob-{secrets.token_hex(3)}"
+    origin = host.origin()
+    make_own_key(phone, origin, name)
+    phone.click("#me-register button")
+    phone.locator("#me-choices").wait_for()
+    press(phone, "log-out")
+    said(phone, "First show that you have a copy")
+    phone.click("[data-do=save-have]")
+    said(phone, "cannot be copied")
+    game = host.new(Hanamikoji(), invite=Invite(name))
+    phone.goto(origin)
+    phone.click("[data-do=look]")
+    phone.click("[data-do=take]")
+    phone.wait_for_url(f"**/g/{game}")
+    host.seed(game)
+    phone.goto("about:blank")
+    phone.goto(f"{origin}/g/{game}")
+    expect(phone.locator("#play [data-role=hand] > *").first).to_be_visible()
+    assert any("view" in each for each in phone.evaluate(KEPT, "games"))
+    phone.goto(f"{origin}/me")
+    token = phone.evaluate(
+        "JSON.parse(Object.entries(sessionStorage).find(([name]) => name.startsWith('hkoji-token'))[1]).token"
+    )
+    press(phone, "log-out")
+    expect(phone.locator("#me-left")).to_be_visible()
+    assert phone.evaluate(KEPT, "games") == phone.evaluate(KEPT, "openings") == []
+    assert not [each for each in phone.evaluate(KEPT, "evidence") if "view" in each]
+    assert phone.evaluate("sessionStorage.length") == 0
+    assert service.ask("GET", "/v1/me/games", token=token).status == 401
+    phone.go_back(wait_until="commit")
+    assert game in phone.url
+    phone.wait_for_timeout(300)
+    assert phone.locator("#play [data-role=hand] *").count() == 0
+    phone.goto(f"{origin}/me")
+    phone.click("#me-back")
+    expect(phone.locator("#own-name")).to_have_text(name)
+    press(phone, "forget")
+    phone.wait_for_url(f"{origin}/")
+    assert phone.evaluate("indexedDB.databases()") == []
+    assert json.loads(service.ask("GET", f"/v1/players/{name}").body)["name"] == name

@@ -1,0 +1,214 @@
+"""Pages keep other people's texts and scripts out: by their policy, and because all values stay text."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+
+import pytest
+from hkoji_server.web.rendering import Reader, rendered
+from hkoji_server.web.static_files import POLICY
+from playwright.sync_api import Page, Route, expect
+
+from hkoji.log import sshsig
+from hkoji.log.statement import make_registration
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.service import AT, Player, Service, begin
+from tests.support.strict_html import StrictPage
+from tests.support.visits import DESK, Faults
+from tests.web.test_check import LOG, choose
+from tests.web.test_game import load_anew, part, seated
+from tests.web.test_without_scripts import BROWSER, open_page
+
+DESIGNED = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types hkoji; manifest-src 'self'"
+)
+MARKUP = "<img src=x onerror=globalThis.hit=1>"
+EVIL = f"{MARKUP} \u202etxt.exe\u2066 & \u200b end"
+NO_SUCH = "0" * 32
+
+
+@pytest.fixture(autouse=True)
+def asked_about_names(faults: Faults) -> None:
+    """The console of a browser names each 404, also that by which the page learns that a name is free."""
+    faults.expect(r"404 .*/v1/players/")
+    faults.expect("Transition was aborted")
+
+
+@pytest.fixture
+def host(service: Service) -> Player:
+    return Player(service, f"host-{secrets.token_hex(3)}").register()
+
+
+@pytest.fixture
+def desk(visitor: Callable[..., Page]) -> Page:
+    return visitor(DESK)
+
+
+def is_untouched(page: Page) -> bool:
+    """Whether a page has made no element and run no script of somebody's text."""
+    return bool(page.evaluate("!('hit' in globalThis) && !document.querySelector('img[src=x], b.evil')"))
+
+
+# --- the policy -------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_sets_a_cookie_and_all_have_the_policy(service: Service, host: Player) -> None:
+    assert POLICY == DESIGNED
+    paths = ("/", f"/g/{host.new()}", f"/i/{NO_SUCH}", f"/p/{host.name}", "/rules/hanamikoji", "/check", "/me")
+    for path in paths:
+        answer = open_page(service, path)
+        assert answer.status == 200, path
+        assert "set-cookie" not in answer.headers
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+        assert answer.headers["cache-control"] == "no-cache"
+        assert "Accept-Language" in answer.headers["vary"]
+        assert set(re.findall(r'(?:src|href)="([^"/][^"]*)', answer.body.decode())) == set(), path
+
+
+ELSEWHERE = "http://127.0.0.1:9/"
+HARM = {
+    "document.body.innerHTML = '<img src=x onerror=globalThis.hit=1>'": "require-trusted-types-for",
+    "document.body.setAttribute('onclick', 'globalThis.hit = 1')": "require-trusted-types-for",
+    "add('script', { text: 'globalThis.hit = 1' })": "require-trusted-types-for",
+    f"add('script', {{ src: '{ELSEWHERE}' }})": "require-trusted-types-for",
+    "eval('globalThis.hit = 1')": "require-trusted-types-for",
+    "new Worker('/v1/games')": "require-trusted-types-for",
+    "trustedTypes.createPolicy('other', {})": "trusted-types",
+    "trustedTypes.createPolicy('hkoji', { createHTML: text => text })": "trusted-types",
+    "add('a', { href: 'javascript:globalThis.hit=1' }).click()": "script-src-elem",
+    "document.body.setAttribute('style', 'color: red')": "style-src-attr",
+    "add('style', { textContent: 'body { color: red }' })": "style-src-elem",
+    f"add('link', {{ rel: 'stylesheet', href: '{ELSEWHERE}' }})": "style-src-elem",
+    f"add('img', {{ src: '{ELSEWHERE}' }})": "img-src",
+    f"fetch('{ELSEWHERE}')": "connect-src",
+    f"new WebSocket('{ELSEWHERE}')": "connect-src",
+    f"add('form', {{ action: '{ELSEWHERE}', method: 'post' }}).submit()": "form-action",
+    f"add('iframe', {{ src: '{ELSEWHERE}' }})": "frame-src",
+    f"document.head.prepend(make('base', {{ href: '{ELSEWHERE}' }}))": "base-uri",
+}
+TRY = """directive => new Promise(done => {
+    const make = (name, values) => Object.assign(document.createElement(name), values);
+    const add = (name, values) => document.body.appendChild(make(name, values));
+    addEventListener('securitypolicyviolation', event => {
+        if (event.effectiveDirective === directive) done(true);
+    });
+    setTimeout(done, 3000, false);
+    setTimeout(() => { HARM }); // later, since the browser lets the driver itself do more
+})"""
+
+
+@pytest.mark.parametrize(("harm", "directive"), HARM.items(), ids=range(len(HARM)))
+def test_the_policy_stops_what_has_got_into_a_page(
+    service: Service, desk: Page, faults: Faults, harm: str, directive: str
+) -> None:
+    faults.expect(".")
+    desk.goto(f"{service.url}/check")
+    expect(desk.locator("#file")).to_be_enabled()
+    assert desk.evaluate(TRY.replace("HARM", harm), directive)
+    assert is_untouched(desk)
+    assert desk.url == f"{service.url}/check"
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/nothing", 404),
+        ("/g/x", 404),
+        (f"/g/{NO_SUCH}", 404),
+        ("/i/%3Cscript%3E", 404),
+        ("/p/nobody", 404),
+        ("/p/%3Cimg%20src=x%3E", 404),
+        ("/rules/chess", 404),
+        ("/g/%22%3E%3Cscript%3Ealert(1)%3C/script%3E", 404),
+    ],
+)
+def test_an_error_is_a_page_for_a_browser_and_a_problem_for_a_program(service: Service, path: str, status: int) -> None:
+    shown = open_page(service, path, {**BROWSER, "Accept-Language": "it"})
+    assert (shown.status, shown.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert shown.headers["cache-control"] == "no-store"
+    assert shown.headers["content-security-policy"] == POLICY
+    page = StrictPage(shown.body.decode())
+    assert [name for name, _, _ in page.attributes].count("script") == 2, "the script of the page, and no other"
+    assert "img" not in page.values("src")
+    assert page.values("lang")[0] == "it"
+    told = open_page(service, path, {"Accept": "application/json"})
+    assert (told.status, told.headers["content-type"]) == (status, "application/problem+json")
+
+
+def test_markup_in_values_stays_text() -> None:
+    nasty = "<script>alert(1)</script>\"'&amp;"
+    page = StrictPage(
+        rendered("error.html", Reader("en"), page="error", text=nasty, hint=nasty, links=[(nasty, nasty)])
+    )
+    assert nasty in page.texts
+    assert nasty in page.values("href")
+
+
+def test_a_service_takes_no_markup_in_a_name_or_a_move(service: Service, host: Player) -> None:
+    stranger = Player(service, "somebody")
+    text = make_registration(at=AT, key=stranger.key.public, name=stranger.name, origin=host.origin()).text
+    evil = text.replace("somebody", MARKUP)
+    refused = stranger.ask("/v1/players", {"text": evil, "sig": stranger.signed(evil, sshsig.REGISTER)})
+    assert (refused.status, service.ask("GET", "/v1/players/somebody").status) == (400, 404)
+    game = begin(host, Player(service, f"guest-{secrets.token_hex(3)}").register())
+    before = host.lines(game)
+    text = host.make_move(host.course(game), "1A").entry.text
+    evil = text.replace('"1', f'"{MARKUP}')
+    refused = host.ask(f"/v1/games/{game}/entries", {"entry": evil, "sig": host.signed(evil, sshsig.ENTRY)})
+    assert (refused.status, refused.json["code"]) == (400, "malformed")
+    assert host.lines(game) == before
+
+
+def test_messages_stay_text_whatever_is_in_them(host: Player, desk: Page) -> None:
+    game = seated(desk, host, Hanamikoji())
+    assert host.say(game, EVIL).status == 201
+    load_anew(desk)
+    said = desk.locator("#talk li p")
+    expect(said).to_have_text("<img src=x onerror=globalThis.hit=1> [U+202E]txt.exe[U+2066] & [U+200B] end")
+    assert is_untouched(desk)
+    desk.locator("#talk textarea").fill("grazie\nè")
+    desk.locator("#talk form button").click()
+    expect(desk.locator("#talk li")).to_have_count(2)
+    kept = host.service.ask("GET", f"/v1/games/{game}/talk", token=host.token).json["messages"]
+    assert [each["name"] == host.name for each in kept] == [True, False]
+    expect(desk.locator("#talk li p").last).to_have_text("grazie\nè", use_inner_text=True)
+
+
+def test_names_and_errors_of_a_lying_service_stay_text(host: Player, desk: Page, faults: Faults) -> None:
+    faults.expect("422")
+    game = seated(desk, host, Hanamikoji(first="guest"))
+    desk.route("**/entries", lambda route: route.fulfill(status=422, json={"code": EVIL, "detail": EVIL}))
+    part(desk, "kinds").locator("button").first.click()
+    part(desk, "hand").locator("button").nth(2).click()
+    part(desk, "send").locator("button").click()
+    expect(part(desk, "says")).to_contain_text("<img src=x")
+    assert is_untouched(desk)
+    desk.unroute("**/entries")
+
+    def lie(route: Route) -> None:
+        answer = route.fetch()
+        games = [{**each, "host": EVIL, "to_move": EVIL} for each in answer.json()["games"]]
+        route.fulfill(response=answer, json={**answer.json(), "games": games})
+
+    desk.route("**/v1/me/games*", lie)
+    desk.goto(host.origin())
+    expect(desk.locator("#own-games li")).to_contain_text("<img src=x")
+    assert game in (desk.locator("#own-games a").get_attribute("href") or "")
+    assert is_untouched(desk)
+
+
+@pytest.mark.parametrize("word", [b"alice", b"hanamikoji", b"move", b"3EFG"])
+def test_markup_in_a_log_stays_text(service: Service, desk: Page, word: bytes) -> None:
+    assert word in LOG
+    desk.goto(f"{service.url}/check")
+    choose(desk, LOG.replace(word, f"{MARKUP}<b class=evil>".encode()))
+    expect(desk.locator("#result")).to_contain_text("entry")
+    assert is_untouched(desk)
