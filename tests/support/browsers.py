@@ -22,7 +22,8 @@ _PROGRAMS: Final[dict[BrowserName, tuple[str, ...]]] = {
     "webkit": ("WebKitWebDriver",),
     "node": ("node", "nodejs"),
 }
-_MISSING: Final = "for want of a browser: "
+MISSING: Final = "for want of a browser: "
+"""How the reason of each test begins that is skipped for want of a browser."""
 
 CHROMIUM_OPTIONS: Final = (
     "--disable-gpu",
@@ -52,11 +53,11 @@ def needs_browser(name: BrowserName) -> Path:
     """The program of a browser. Skips the test if the machine has none."""
     place = find_browser(name)
     if place is None:
-        pytest.skip(_MISSING + name)
+        pytest.skip(MISSING + name)
     return place
 
 
 def missing_browsers(reasons: Iterable[str]) -> dict[str, int]:
     """How many tests were skipped for want of each browser, of the reasons of skipped tests."""
-    names = sorted(reason.partition(_MISSING)[2] for reason in reasons if _MISSING in reason)
+    names = sorted(reason.partition(MISSING)[2] for reason in reasons if MISSING in reason)
     return {name: names.count(name) for name in names}

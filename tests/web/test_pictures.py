@@ -6,9 +6,9 @@ A `<use>` of another file sees the variables of the page and none of its rules. 
 from __future__ import annotations
 
 import subprocess
-from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations
 from pathlib import Path
@@ -21,8 +21,8 @@ from hkoji_server.web.static_files import FOLDER, POLICY
 
 from hkoji.show import art
 from tests.support.browsers import CHROMIUM_OPTIONS, BrowserName, needs_browser
-from tests.support.page_modules import call, webkit_session, write_firefox_profile
 from tests.support.pixels import Colour, Pixels, read_png
+from tests.support.webdriver import window
 
 SIDE: Final = 64
 COLUMNS: Final = 5
@@ -84,21 +84,12 @@ def by_chromium(folder: Path, address: str) -> bytes:
     return picture.read_bytes()
 
 
-def by_firefox(folder: Path, address: str) -> bytes:
-    picture = folder / "shot.png"
-    write_firefox_profile(folder)
-    words = [str(needs_browser("firefox")), "--headless", "--no-remote", "--profile", str(folder)]
-    shot = ["--window-size=640,640", f"--screenshot={picture}", address]
-    subprocess.run([*words, *shot], capture_output=True, timeout=120, check=True)
-    return picture.read_bytes()
-
-
-def by_webkit(folder: Path, address: str) -> bytes:
-    with webkit_session(needs_browser("webkit"), folder) as session:
-        call(f"{session}/url", {"url": address})
+def by_driver(engine: BrowserName, folder: Path, address: str) -> bytes:
+    with window(engine, folder) as opened:
+        opened.goto(address)
         end = monotonic() + 60
         # The pictures come after the page: a screenshot of a white page is taken again.
-        while (shot := b64decode(call(f"{session}/screenshot", None, "GET"))) and monotonic() < end:
+        while (shot := opened.screenshot()) and monotonic() < end:
             if len(set(read_png(shot).part(0, 0, SIDE, SIDE).each())) > 1:
                 return shot
             sleep(0.2)
@@ -107,8 +98,8 @@ def by_webkit(folder: Path, address: str) -> bytes:
 
 BROWSERS: Final[dict[BrowserName, Callable[[Path, str], bytes]]] = {
     "chromium": by_chromium,
-    "firefox": by_firefox,
-    "webkit": by_webkit,
+    "firefox": partial(by_driver, "firefox"),
+    "webkit": partial(by_driver, "webkit"),
 }
 
 
