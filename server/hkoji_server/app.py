@@ -236,12 +236,11 @@ class Application:
         app: ASGIApp = BodyLimit(self.plain, settings.max_body)
         if settings.limit_address:
             app = AddressLimit(app, limits)
-        if settings.web:
-            app = ErrorPages(app)
         documented = (each.path for each in self.api.routes if isinstance(each, APIRoute) and each.include_in_schema)
         app = RequestFrame(
             app,
             self._sources.at,
+            opened=ErrorPages(app) if settings.web else None,
             # A browser keeps it for all ports of the host, of which others may be plain http.
             secure=_PUBLIC_HTTPS.fullmatch(settings.origin or "") is not None,
             logged=settings.log_level in ("debug", "info"),

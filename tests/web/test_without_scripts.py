@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import http.client
 import re
@@ -12,9 +13,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hkoji_server.routes.problems import problem
+from hkoji_server.web.error_pages import ErrorPages
 from hkoji_server.web.rendering import preferred
 from hkoji_server.web.static_files import POLICY
+from starlette.types import Message, Receive, Scope, Send
 
+from hkoji.errors import TooManyError
 from hkoji.game.agreement import UNTIMED, parse_time_control
 from hkoji.log.link_key import link_key
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -211,6 +216,31 @@ def test_other_methods_are_refused_in_a_page(service: Service) -> None:
     assert answer.status == 405
     assert "GET" in answer.headers["allow"]
     StrictPage(answer.body.decode())
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_failure_of_the_service_is_a_page_once(answers: bool) -> None:
+    sent: list[Message] = []
+
+    async def failing(scope: Scope, receive: Receive, send: Send) -> None:
+        if answers:  # as the framework does: it answers, and passes the exception on to the server
+            await problem(TooManyError(7))(scope, receive, send)
+        raise ZeroDivisionError
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"accept", BROWSER["Accept"].encode())]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers}
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(ErrorPages(failing)(scope, receive, send))
+    start, body = sent
+    assert start["status"] == (429 if answers else 500)
+    assert dict(start["headers"]).get(b"retry-after") == (b"7" if answers else None)
+    assert StrictPage(body["body"].decode()).attributes
 
 
 def test_a_browser_at_the_address_of_the_api_is_sent_to_the_page(service: Service, finished: str) -> None:

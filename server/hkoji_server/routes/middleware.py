@@ -37,6 +37,7 @@ _HEADERS: Final = (
 _POLICY: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 _HTTPS_ONLY: Final = (b"strict-transport-security", b"max-age=31536000")
 _LINKS: Final = INVITATION_PATH.partition("{")[0]
+_OF_PROGRAMS: Final = ("/v1/", "/static/", "/healthz", "/readyz", "/openapi.json")
 _UNSTORED: Final = (b"cache-control", b"no-store")
 
 
@@ -51,7 +52,7 @@ class RequestFrame:
 
     `time` returns the time of an answer, in the form of the log. `secure` means that players use https; the answers
     then instruct browsers to use nothing else. `logged` means that each request has a line in the log. `observe` counts
-    requests by the templates `paths`.
+    requests by the templates `paths`. `opened` is the application for addresses that people open in a browser.
     """
 
     def __init__(
@@ -59,12 +60,14 @@ class RequestFrame:
         app: ASGIApp,
         time: Callable[[], str],
         *,
+        opened: ASGIApp | None = None,
         secure: bool,
         logged: bool,
         observe: Observe | None,
         paths: Iterable[str],
     ) -> None:
         self._app = app
+        self._opened = opened or app
         self._time = time
         self._logged = logged
         self._observe = observe
@@ -99,8 +102,9 @@ class RequestFrame:
                 message = {**message, "headers": headers}
             await send(message)
 
+        app = self._app if scope["path"].startswith(_OF_PROGRAMS) else self._opened
         try:
-            await self._app(scope, receive, complete)
+            await app(scope, receive, complete)
             # Without an answer, the body did not come whole.
             status = status or scope.get("state", {}).get(REFUSED, CLIENT_LEFT)
         except Exception:

@@ -9,6 +9,7 @@ import json
 from typing import Any, Final
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hkoji.messages.text import assemble
@@ -17,8 +18,8 @@ from hkoji_server.routes.plain import read_header
 from hkoji_server.routes.problems import MEDIA_TYPE
 from hkoji_server.web.rendering import html, reader_of, rendered
 
-_FOR_PROGRAMS: Final = ("/v1/", "/static/", "/healthz", "/readyz", "/openapi.json")
 _KEPT: Final = (b"retry-after", b"allow", b"connection")
+_FAILED: Final = {"detail": "the service failed; nothing acknowledged is lost", "hint": "try again later"}
 
 
 class ErrorPages:
@@ -28,62 +29,36 @@ class ErrorPages:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _opens_page(scope):
+        if not wants_page(read_header(scope, b"accept") or ""):
             await self._app(scope, receive, send)
             return
-        caught = _Caught(scope, receive, send)
+        begun, start, body = False, None, b""
+
+        async def take(message: Message) -> None:
+            nonlocal begun, start, body
+            begun = True
+            if dict(message.get("headers", ())).get(b"content-type", b"").decode() == MEDIA_TYPE:
+                start = message
+            elif start is None:
+                await send(message)
+            else:
+                body += message.get("body", b"")
+
         try:
-            await self._app(scope, receive, caught.take)
+            await self._app(scope, receive, take)
         except Exception:
-            if not caught.begun:
-                text = "the service failed; nothing acknowledged is lost"
-                await _send_page(scope, receive, send, 500, {"detail": text, "hint": "try again later"}, {})
+            if not begun:
+                start = {"status": 500, "headers": ()}
             raise  # the HTTP server logs it
+        finally:
+            if start is not None:
+                page = _page(Request(scope), start, json.loads(body) if body else _FAILED)
+                await page(scope, receive, send)
 
 
-def _opens_page(scope: Scope) -> bool:
-    return not scope["path"].startswith(_FOR_PROGRAMS) and wants_page(read_header(scope, b"accept") or "")
-
-
-class _Caught:
-    """An answer on its way out. If it is a problem, it is held back until it is whole."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._scope, self._receive, self._send = scope, receive, send
-        self._start: Message | None = None
-        self._body = b""
-        self.begun = False
-
-    async def take(self, message: Message) -> None:
-        """Passes on a message of the application, or keeps it."""
-        if message["type"] == "http.response.start":
-            self.begun = True
-            if dict(message["headers"]).get(b"content-type", b"").decode() == MEDIA_TYPE:
-                self._start = message
-                return
-        if self._start is None:
-            await self._send(message)
-            return
-        self._body += message.get("body", b"")
-        if message.get("more_body", False):
-            return
-        kept = {name.decode(): value.decode() for name, value in self._start["headers"] if name in _KEPT}
-        problem = json.loads(self._body)
-        await _send_page(self._scope, self._receive, self._send, self._start["status"], problem, kept)
-
-
-async def _send_page(
-    scope: Scope,
-    receive: Receive,
-    send: Send,
-    status: int,
-    problem: dict[str, Any],  # Any: JSON
-    headers: dict[str, str],
-) -> None:
-    request = Request(scope)
-    reader = reader_of(request)
-    parts = problem.get("parts", {})
+def _page(request: Request, start: Message, problem: dict[str, Any]) -> Response:  # Any: JSON
+    reader, parts = reader_of(request), problem.get("parts", {})
     text, hint = (reader.say(assemble(problem.get(name, ""), parts.get(name))) for name in ("detail", "hint"))
     body = rendered("error.html", reader, page="error", text=text, hint=hint, links=())
-    answer = html(request, body, status, headers={**headers, "Cache-Control": "no-store"})
-    await answer(scope, receive, send)
+    kept = {name.decode(): value.decode() for name, value in start["headers"] if name in _KEPT}
+    return html(request, body, start["status"], headers={**kept, "Cache-Control": "no-store"})
