@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -22,7 +23,7 @@ from hkoji.audit.evidence_file import is_evidence
 from hkoji.audit.log_audit import Audit, AuditStep, audit
 from hkoji.client.transport import HttpAnswer
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Opening
+from hkoji.game.commitments import DuplicateTerms, Opening
 from hkoji.game.position import time_of_record
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
@@ -31,6 +32,7 @@ from hkoji.log.line import Line, SignedReceipt, format_log, line_to_json, make_e
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Dealt, make_view
+from hkoji.rules.protocol import Ruleset
 from tests.support import forgery
 from tests.support.memory_service import AT, LocalPlayer, MemoryService
 from tests.support.table import Table
@@ -117,6 +119,18 @@ def lying(service: HostileService, *lies: Lie) -> Iterator[None]:
         yield
     finally:
         service.lies = before
+
+
+@contextmanager
+def chosen_cards() -> Iterator[None]:
+    """The games that are offered in the block have a dealer by which the service alone can choose the cards."""
+    honest = referee.offer
+
+    def offer(game: str, ruleset: Ruleset, seed: str, **more: object) -> referee.Accepted:
+        return honest(game, ruleset, seed, terms=DuplicateTerms.bind("d0" * 16, seed), **more)  # type: ignore[arg-type] # by name
+
+    with patch.object(referee, "offer", offer):
+        yield
 
 
 # --- lies about the log -----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.kept.home import Pins
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.commitments import DuplicateTerms, Opening, entropy_commit, seed_commit
+from hkoji.game.commitments import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, parse_submission
 from hkoji.log import sshsig
 from hkoji.log.line import SignedReceipt, format_log, make_receipt, parse_log, sign_entry
@@ -31,6 +31,7 @@ from tests.support.adversary import (
     added,
     another_card,
     caught,
+    chosen_cards,
     convicted,
     ends_at,
     exchanged,
@@ -403,18 +404,9 @@ def test_a_stacked_deck(service: HostileService, alice: LocalPlayer, bob: LocalP
     convicted(table, rewrite(table, changes), AuditStep.REPLAY, 7, "bob and server")
 
 
-def test_a_dealer_that_was_not_asked_for(
-    service: HostileService, alice: LocalPlayer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    honest = referee.offer
-
-    def offer(game: str, ruleset: Hanamikoji, seed: str, **more: object) -> referee.Accepted:
-        return honest(game, ruleset, seed, terms=DuplicateTerms.bind("d0" * 16, seed), **more)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as chosen:
-        chosen.setattr(referee, "offer", offer)
-        with pytest.raises(errors.TrustError, match="dealer is duplicate/v1"):
-            alice.client.new(Hanamikoji())
+def test_a_dealer_that_was_not_asked_for(service: HostileService, alice: LocalPlayer) -> None:
+    with chosen_cards(), pytest.raises(errors.TrustError, match="dealer is duplicate/v1"):
+        alice.client.new(Hanamikoji())
     (game,) = service.games.values()
     assert [line.entry.kind for line in game.lines] == ["offer"]  # nothing was signed
     assert alice.client.new(Hanamikoji()).course.setup.game in service.games

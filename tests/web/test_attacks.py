@@ -14,12 +14,10 @@ from typing import NamedTuple
 
 import pytest
 
-from hkoji import referee
 from hkoji.cli.output import Exit
 from hkoji.client.transport import HttpAnswer
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.commitments import DuplicateTerms
 from hkoji.game.entry_kinds.key_changes import Delegate, Rekey, Revoke
 from hkoji.game.held_keys import certify
 from hkoji.log import sshsig
@@ -28,12 +26,12 @@ from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import proof_message
-from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import (
     HostileService,
     Lie,
     added,
     another_card,
+    chosen_cards,
     ends_at,
     exchanged,
     follow,
@@ -357,16 +355,9 @@ def test_a_game_behind_a_link_that_another_code_has_opened(scene: Scene) -> None
     assert scene.server.posts == sent
 
 
-def test_a_dealer_that_was_not_asked_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service alone could choose the cards of such a game."""
-    honest = referee.offer
-
-    def offer(game: str, ruleset: Ruleset, seed: str, **more: object) -> referee.Accepted:
-        return honest(game, ruleset, seed, terms=DuplicateTerms.bind("d0" * 16, seed), **more)  # type: ignore[arg-type] # by name
-
-    with monkeypatch.context() as chosen:
-        chosen.setattr(referee, "offer", offer)
-        code = secrets.token_hex(16)
+def test_a_dealer_that_was_not_asked_for(scene: Scene) -> None:
+    code = secrets.token_hex(16)
+    with chosen_cards():
         game = scene.alice.new(link=link_key(code))
     for_all = scene.alice.new()
     sent = scene.server.posts

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import secrets
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from hkoji.game import entry_kinds
 from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from tests.support.adversary import HostileService, chosen_cards
+from tests.support.lying_server import LyingServer, lying_server
 from tests.support.service import HKOJI, Player, Service, serving
+from tests.support.times import now
 from tests.support.visits import Faults
-from tests.web.test_join import invite
+from tests.web.test_join import DAYS, invite
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +150,13 @@ def used(host: Player) -> str:
     return link
 
 
+def expired(host: Player) -> str:
+    link = invite(host, agreement=DAYS._replace(expires=now(2)))
+    while len(host.lines(link.split("/i/")[1][:32])) == 2:  # the service ends it
+        time.sleep(0.2)
+    return link
+
+
 def mistyped(host: Player) -> str:
     return invite(host)[:-32] + "0" * 32
 
@@ -155,6 +167,7 @@ def without_code(host: Player) -> str:
 
 BAD: dict[str, tuple[Callable[[Player], str], str]] = {
     "used": (used, "This link has been used. Was it you?"),
+    "expired": (expired, "This invitation has expired."),
     "cancelled": (cancelled, "The host has taken this invitation back."),
     "mistyped": (mistyped, "This link does not fit the game."),
     "without code": (without_code, "The address has no code"),
@@ -172,6 +185,43 @@ def test_a_link_that_cannot_be_used(host: Player, phone: Page, make: Callable[[P
     assert not phone.locator("#invite-go").is_visible()
     assert heard.posts == []
     assert host.lines(link.split("/i/")[1][:32]) == before
+
+
+@contextmanager
+def lied_to(page: Page, service: Service) -> Iterator[LyingServer]:
+    """The pages are those of the service, and the answers to them those of another one at the same address."""
+    with lying_server(HostileService()) as lying:
+        behind, lying.url = lying.url, service.url
+
+        def answer(route: Route) -> None:
+            route.fulfill(response=route.fetch(url=route.request.url.replace(service.url, behind)))
+
+        page.context.route("**/v1/**", answer)
+        yield lying
+        page.context.unroute("**/v1/**", answer)
+        page.goto("about:blank")
+
+
+def test_a_dealer_that_lets_the_service_choose_the_cards(service: Service, phone: Page) -> None:
+    with lied_to(phone, service) as lying, chosen_cards():
+        link = invite(Player(lying, "alice").register())
+        phone.goto(link)
+        said(phone, "so the service alone could choose the cards. Nothing was signed.")
+        assert not phone.locator("#invite-name").is_visible()
+        assert [method for method, _ in lying.asked[-3:]] == ["GET"] * 3
+        assert len(lying.service.games[link.split("/i/")[1][:32]].lines) == 2
+
+
+def test_another_service_at_a_known_address(service: Service, host: Player, phone: Page) -> None:
+    phone.goto(invite(host))
+    make_key(phone, f"bob-{secrets.token_hex(3)}")
+    with lied_to(phone, service) as lying:
+        link = invite(Player(lying, "alice").register())
+        before = len(lying.asked)
+        phone.goto(link)
+        said(phone, f"Its key is now {lying.service.key.public.fingerprint}. Nothing was signed.")
+        assert not phone.locator("#invite-go").is_visible()
+        assert {method for method, _ in lying.asked[before:]} == {"GET"}
 
 
 @pytest.mark.parametrize("registration", ["code", "closed"])
