@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.game.agreement import format_duration
 from hkoji.game.position import Position, read_position, studied_position
 from hkoji.game.replay import Replay, Step, public_knowledge, replay
 from hkoji.game.result_text import closing_body
@@ -27,29 +26,6 @@ from hkoji.show.games import board, brief_type
 from hkoji.show.steps import step_text
 from hkoji.show.terms import terms_lines
 from hkoji.study.stops import SPECTATOR, Eyes, see
-from hkoji_server.service.games.statements import ClockReport
-
-
-class Clock(NamedTuple):
-    """The clocks of a game: whose time runs until when, both reserves at the beginning of the turn, and who
-    wishes to call the game off. Without a seat `deadline` is until when a guest can join."""
-
-    deadline: str | None
-    name: str | None
-    reserves: tuple[str, ...]
-    given: int
-    annul: tuple[str, ...]
-
-    @classmethod
-    def of(cls, report: ClockReport) -> Clock:
-        """Returns what a page shows of a report."""
-        return cls(
-            report.deadline,
-            report.to_move,
-            tuple(map(format_duration, report.pace.banks)) if report.pace else (),
-            sum(each.seconds or 0 for each in report.gifts),
-            report.annul,
-        )
 
 
 class ToldEntry(NamedTuple):

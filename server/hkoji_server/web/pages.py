@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from hkoji.errors import IllegalError, NotFoundError
+from hkoji.game.agreement import format_duration
 from hkoji.log.canonical import is_name
 from hkoji.log.public_key import parse_public_key
 from hkoji.manual.rules_pages import parts as rules_parts
@@ -27,10 +28,18 @@ from hkoji_server.routes.service import UseCases
 from hkoji_server.settings import Registration
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import OpenFilter, Query
-from hkoji_server.web.game_page import Clock, example, look
-from hkoji_server.web.listed_games import listed
-from hkoji_server.web.offers import offered_clocks, offered_games
-from hkoji_server.web.rendering import KeptPages, Reader, compressed, edition, html, reader_of, rendered, unchanged
+from hkoji_server.web.game_page import example, look
+from hkoji_server.web.listed_games import listed, offered_clocks, offered_games
+from hkoji_server.web.rendering import (
+    CompressedPage,
+    Reader,
+    compressed,
+    edition,
+    html,
+    reader_of,
+    rendered,
+    unchanged,
+)
 from hkoji_server.web.static_files import PATH as STATIC_PATH
 from hkoji_server.web.static_files import SERVICE_WORKER, send_service_worker, send_static
 
@@ -58,7 +67,8 @@ class Pages:
     def __init__(self, cases: UseCases) -> None:
         self._cases = cases
         self._web = cases.settings.web
-        self._kept = KeptPages(_KEPT)
+        self._kept: dict[str, CompressedPage] = {}
+        """Pages of games by their tags, in the order in which they were last asked for."""
 
     def routes(self) -> list[Route]:
         """Returns the route of each page, and that of the files that pages load."""
@@ -177,12 +187,12 @@ class Pages:
         if beyond or side not in _SIDES or eyes not in _EYES:
             return self._no_such_place(request, reader, game, last)
         seq = last if at is None else int(at)
-        clock = Clock.of(await self._cases.statements.clock(game)) if at is None and eyes is None else None
+        clock = await self._cases.statements.clock(game) if at is None and eyes is None else None
         made = edition(at, eyes, side, reader.language, reader.named, clock)
         tag = f"{stored[last if eyes else seq].head}-{made}"
         if (answer := unchanged(request, tag)) is not None:
             return answer
-        page = self._kept.get(tag)
+        page = self._kept.pop(tag, None)
         if page is None:
             lines = tuple(each.read() for each in stored)
             if eyes is not None and lines[-1].entry.kind not in ("end", "unseal"):
@@ -199,6 +209,7 @@ class Pages:
                     seen=seen,
                     course=seen.position.course,
                     clock=clock,
+                    duration=format_duration,
                     origin=self._cases.origin,
                     game=game,
                     seq=seq,
@@ -209,7 +220,9 @@ class Pages:
                     eyes=eyes,
                 )
             )
-            self._kept.keep(tag, page)
+        self._kept[tag] = page
+        if len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
         return html(request, page, tag=tag)
 
     def _page(

@@ -7,7 +7,6 @@ starts later nor holds it in memory.
 from __future__ import annotations
 
 import gzip
-from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -22,7 +21,7 @@ from hkoji.mail.letters.page import TIE, Page
 from hkoji.manual.catalogues import LOCALE, load_speaker
 from hkoji.messages.text import ENGLISH, LANGUAGES, Speaker, Text
 from hkoji_server.routes.plain import names_tag
-from hkoji_server.web.static_files import POLICY, accepts_gzip, static_files
+from hkoji_server.web.static_files import POLICY, accepted, accepts_gzip, static_files
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -93,26 +92,14 @@ def reader_of(request: Request) -> Reader:
     return Reader(preferred(request.headers.get("accept-language", "")), False, path, query)
 
 
-def preferred(accepted: str) -> str:
+def preferred(header: str) -> str:
     """Returns that of the languages which an `Accept-Language` prefers; English if it has none of them."""
     best, most = ENGLISH, 0.0
-    for part in accepted.split(","):
-        name, _, parameter = part.strip().partition(";")
-        code = name.strip().partition("-")[0].lower()
-        weight = _weight(parameter)
+    for name, weight in accepted(header).items():
+        code = name.partition("-")[0]
         if code in LANGUAGES and weight > most:
             best, most = code, weight
     return best
-
-
-def _weight(parameter: str) -> float:
-    name, _, value = parameter.strip().partition("=")
-    if name.strip().lower() != "q":
-        return 1.0
-    try:
-        return float(value)
-    except ValueError:
-        return 0.0
 
 
 @cache
@@ -184,27 +171,6 @@ def html(
 def compressed(body: str) -> CompressedPage:
     """Returns a page as it is kept and sent. Equal pages have equal bytes."""
     return CompressedPage(gzip.compress(body.encode(), _LEVEL, mtime=0))
-
-
-class KeptPages:
-    """The pages by their tags that were asked for last: most readers look at the same few games."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._pages: OrderedDict[str, CompressedPage] = OrderedDict()
-
-    def get(self, tag: str) -> CompressedPage | None:
-        """Returns the page with this tag, if it is kept."""
-        page = self._pages.get(tag)
-        if page is not None:
-            self._pages.move_to_end(tag)
-        return page
-
-    def keep(self, tag: str, page: CompressedPage) -> None:
-        """Keeps a page; the one that was asked for longest ago may go."""
-        self._pages[tag] = page
-        if len(self._pages) > self._most:
-            self._pages.popitem(last=False)
 
 
 def edition(*parts: object) -> str:

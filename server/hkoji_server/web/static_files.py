@@ -54,6 +54,7 @@ _TYPES: Final = {
     ".webmanifest": "application/manifest+json",
 }
 _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+_WEIGHT: Final = re.compile(r"[0-9]+(\.[0-9]*)?")
 _CSS_COMMENT: Final = re.compile(rb"/\*.*?\*/", re.DOTALL)
 
 
@@ -163,8 +164,14 @@ def service_worker() -> bytes:
 
 def accepts_gzip(request: Request) -> bool:
     """Returns whether the client takes a body that `gzip` has compressed."""
-    for coding in request.headers.get("accept-encoding", "").split(","):
-        name, _, weight = coding.strip().partition(";")
-        if name.strip().lower() == "gzip":
-            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
+    return accepted(request.headers.get("accept-encoding", "")).get("gzip", 0) > 0
+
+
+def accepted(header: str) -> dict[str, float]:
+    """Returns the weight of each name in a header such as `Accept-Language`: RFC 9110, 12.4.2. Names are lower case."""
+    weights = {}
+    for part in header.lower().split(","):
+        name, _, parameter = part.replace(" ", "").partition(";")
+        key, _, weight = parameter.partition("=")
+        weights[name] = (float(weight) if _WEIGHT.fullmatch(weight) else 0.0) if key == "q" else 1.0
+    return weights
