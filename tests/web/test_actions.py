@@ -13,10 +13,13 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import TimeControl
 from hkoji.log.link_key import link_key
 from hkoji.log.public_key import parse_public_key
+from hkoji.rules.events import Outcome
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.page_player import PagePlayer, RefusedByPageError, page_player
-from tests.support.service import HKOJI, Player, Service
+from tests.support.service import HKOJI, Player, Service, serving
 from tests.web.test_crash import reply
 from tests.web.test_join import DAYS, invite
 
@@ -90,6 +93,31 @@ def test_a_player_resigns(host: Player, page: PagePlayer, game: str) -> None:
     page.game(game, "resign")
     assert kinds(host, game)[-2:] == ["resign", "end"]
     assert len(page.do("state", game=game)["deal"]) == 1
+
+
+def test_time_is_over(tmp_path: Path) -> None:
+    """The page owes a move in one game, and waits in the other: the service ends both, and the page checks that."""
+    agreement = DAYS._replace(clock=TimeControl(3, 0, 0, 0))
+    with (
+        serving(tmp_path / "data", forked=True, settings={"shortest_clock": "1", "slack": "0"}) as service,
+        page_player(service.url, tmp_path / "page") as page,
+    ):
+        host, _ = Player(service, "alice").register(), page.arrive("bob")
+        waits, owes = (page.join(invite(host, Hanamikoji(first=first), agreement)) for first in ("host", "guest"))
+        for game in (waits, owes):
+            host.seed(game)
+        views = [page.game(game, "view") for game in (waits, owes)]
+        assert [view["actor"] for view in views] == [0, 1]
+        for game in (waits, owes):  # the service looks every now and then
+            assert service.ask("GET", f"/v1/games/{game}/log?after=4&wait=30").body
+        with pytest.raises(RefusedByPageError, match="not-legal-now"):
+            page.game(owes, "move", views[1]["legal"][0])
+        for game, winner in ((waits, 1), (owes, 0)):
+            page.game(game, "refresh")
+            assert kinds(host, game)[5:] == ["timeout", "end"]
+            assert host.course(game).outcome == Outcome("timeout", winner)
+            assert page.do("state", game=game)["status"] == "over"
+        assert page.do("list", store="outbox") == []
 
 
 def test_players_talk(host: Player, page: PagePlayer, game: str) -> None:
