@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from hkoji.rules.geishas_road.actions import GIFT, PACK, pairs
+from hkoji.rules.geishas_road.actions import COLOURS, GIFT, PACK, pairs
 
 TEAHOUSES: Final = 5
 LIGHT: Final = (3, 3, 4, 4, 4)
@@ -20,7 +20,7 @@ LIGHT: Final = (3, 3, 4, 4, 4)
 DARK: Final = (3, 2, 2, 2)
 """Prestige of the lanterns for second homecomings."""
 
-_STEPS: Final = {name: ("ABCDE".index(name[0]), int(name[1])) for name in PACK.kinds}
+_STEPS: Final = {name: (COLOURS.index(name[0]), int(name[1])) for name in PACK.kinds}
 
 
 class Road(NamedTuple):
@@ -29,6 +29,10 @@ class Road(NamedTuple):
     places: tuple[int, ...] = (0,) * 5
     homes: tuple[int, ...] = (0,) * 5
     lanterns: tuple[int, ...] = (0,) * 5
+
+    def guests(self, teahouse: int) -> str:
+        """The geisha who stand at a teahouse, by their colours."""
+        return "".join(colour for at, colour in enumerate(COLOURS) if (at + self.places[at]) % TEAHOUSES == teahouse)
 
     @property
     def light(self) -> tuple[int, ...]:

@@ -258,7 +258,7 @@ class GeishasRoadBoard(Board):
         yield f"{'':{SIDE}}{'':11}↖  {d}←  {c}↙"
 
     def _teahouse(self, number: int) -> str:
-        here = [colour for n, colour in enumerate(COLOURS) if (n + self.state.road.places[n]) % TEAHOUSES == number]
+        here = self.state.road.guests(number)
         guests = " ".join(self.paint(colour, "bold", _PAINT[colour]) for colour in here) or "·"
         room = _ROOM - max(2 * len(here) - 1, 1)
         return f"{self.paint(f'{COLOURS[number]}⌂', 'dim')} {guests}{' ' * room}"

@@ -14,6 +14,7 @@ from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.show.art import TONES
 from hkoji.show.board import Scene
+from hkoji.show.geishas_road.board import written_halves
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF
 from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, PAPER, ActionTile, Mat, TurnedUp
@@ -49,38 +50,37 @@ def draw(scene: Scene) -> str:
     for number, colour in enumerate(COLOURS):
         x = _LEFT + _COLUMN * number + (_COLUMN - _CARD) / 2
         left = x + (_CARD - table.CARD_WIDTH) / 2
-        table.stack(mat, _of(state.tableaus[far], colour), left, y + _STACK - 18, -1, intrigues[far])
+        table.stack(mat, of_colour(state.tableaus[far], colour), left, y + _STACK - 18, -1, intrigues[far])
         _geisha(mat, state, near, number, x, y + _STACK)
-        table.stack(mat, _of(state.tableaus[near], colour), left, y + _STACK + _BLOCK + 18, 1, intrigues[near])
+        table.stack(mat, of_colour(state.tableaus[near], colour), left, y + _STACK + _BLOCK + 18, 1, intrigues[near])
     _beside(mat, scene, state, y + 16)
     y += middle + 8
     _panel(mat, scene, state, near, y)
     return table.end(mat, scene, y + PANEL)
 
 
-def _of(tableau: Cards, colour: str) -> tuple[str, ...]:
+def of_colour(tableau: Cards, colour: str) -> tuple[str, ...]:
+    """The cards of a colour in a tableau."""
     return tuple(name for name in PACK.split(PACK.decode(tableau)) if name[0] == colour)
 
 
-def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float) -> None:
+def action_tiles(state: GeishasRoadState, seat: Seat) -> tuple[ActionTile, ...]:
+    """The actions of a seat, in order."""
     down = PACK.split(PACK.decode(state.intrigues[seat])) + PACK.split(PACK.decode(state.discards[seat]))
-    actions = tuple(
-        ActionTile(
-            code,
-            str(NAMES[code]),
-            scene.word(NAMES[code]),
-            bool(state.used[seat] & BITS[code]),
-            down if code == INTRIGUE else (),
-        )
+    return tuple(
+        ActionTile(code, NAMES[code], bool(state.used[seat] & BITS[code]), down if code == INTRIGUE else ())
         for code in CODES
     )
+
+
+def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float) -> None:
     won = leads(state.influence(0), state.influence(1))
     points = prestige(state.road.lanterns, won, seat)
     totals = (
         scene.word(tell("prestige {n}", n=points)),
         scene.word(tell("markers {n} · rounds {wins}", n=state.markers.count(str(seat)), wins=state.wins[seat])),
     )
-    table.panel(mat, scene, seat, y, totals, actions, PACK.split(PACK.decode(state.hands[seat])))
+    table.panel(mat, scene, seat, y, totals, action_tiles(state, seat), PACK.split(PACK.decode(state.hands[seat])))
 
 
 def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float, y: float) -> None:
@@ -95,7 +95,7 @@ def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float
     if homes:
         _lantern(mat, x + _CARD - 15, y + _BLOCK / 2 + 16, str(points), light=homes == 1)
     for seat, at in ((1 - near, y + 27), (near, y + _BLOCK - 14)):
-        words = _halves(state.influence(seat)[number])
+        words = written_halves(state.influence(seat)[number])
         mat.text(x + _CARD / 2, at, words, 20, anchor="middle", fill=INK, font_family=SERIF, font_weight="bold")
     if owner != MIDDLE:
         table.marker(mat, x + _CARD - 17, y + _BLOCK - 19 if owner == str(near) else y + 19, 13)
@@ -124,7 +124,7 @@ def _road(mat: Mat, scene: Scene, state: GeishasRoadState, x: float, y: float) -
         angle = 2 * pi * number / TEAHOUSES
         hx, hy = x + _RADIUS * sin(angle), y - _RADIUS * cos(angle)
         _teahouse(mat, colour, hx, hy)
-        guests = [each for at, each in enumerate(COLOURS) if (at + state.road.places[at]) % TEAHOUSES == number]
+        guests = state.road.guests(number)
         for at, guest in enumerate(guests):
             _figure(mat, guest, hx + 21 * (at - (len(guests) - 1) / 2), hy + 34)
     mat.text(x, y - 34, scene.word(tell("next lanterns")), 12, anchor="middle", fill=FAINT)
@@ -171,9 +171,3 @@ def _beside(mat: Mat, scene: Scene, state: GeishasRoadState, y: float) -> None:
         if state.proposal[:1] == COMPETITION:
             line = y + 162 + table.CARD_HEIGHT + 7
             mat.line(_SIDE, line, _SIDE + 2 * table.CARD_WIDTH + 4, line, stroke=INK)
-
-
-def _halves(number: int) -> str:
-    """Half points as people write them: `5½`."""
-    whole, half = divmod(number, 2)
-    return f"{whole or ('' if half else 0)}{'½' * half}"

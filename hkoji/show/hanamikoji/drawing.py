@@ -50,23 +50,26 @@ def draw(scene: Scene) -> str:
     return table.end(mat, scene, y + PANEL)
 
 
-def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float) -> None:
+def action_tiles(state: HanamikojiState, seat: Seat) -> tuple[ActionTile, ...]:
+    """The actions of a seat, in order."""
     down = {SECRET: state.secrets[seat], TRADE_OFF: state.trade_offs[seat]}
-    actions = tuple(
+    return tuple(
         ActionTile(
             str(number),
-            str(NAMES[number]),
-            scene.word(NAMES[number]),
+            NAMES[number],
             bool(state.used[seat] & bit(number)),
             PACK.split(PACK.decode(down.get(number, 0))),
         )
         for number in NUMBERS
     )
+
+
+def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float) -> None:
     totals = (
         scene.word(tell("{n} geisha", n=geisha(state.markers, seat))),
         scene.word(tell("{n} charm", n=charm(state.markers, seat))),
     )
-    table.panel(mat, scene, seat, y, totals, actions, PACK.split(PACK.decode(state.hands[seat])))
+    table.panel(mat, scene, seat, y, totals, action_tiles(state, seat), PACK.split(PACK.decode(state.hands[seat])))
 
 
 def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str, x: float, y: float) -> None:

@@ -167,13 +167,21 @@ _LONGEST: Final = 17
 
 
 class ActionTile(NamedTuple):
-    """An action of a player: its code and picture, its name, whether it has been taken, its cards face down."""
+    """An action of a player: the character that its notation begins with, its name, and whether it has been taken.
+
+    `down` are the cards that lie face down by it.
+    """
 
     code: str
-    picture: str
     name: str
+    """A message."""
     used: bool
     down: tuple[str, ...] = ()
+
+    @property
+    def picture(self) -> str:
+        """The name of its picture, after `a-`."""
+        return str(self.name)
 
 
 def begin(scene: Scene, height: float, game: str, where: str) -> Mat:
@@ -224,13 +232,13 @@ def panel(
     for number, line in enumerate(totals):
         mat.text(MARGIN + 20, y + 60 + 20 * number, line, 14, fill=FAINT)
     for number, action in enumerate(actions):
-        _tile(mat, action, MARGIN + _NAME + _TILE * number, y + 12)
+        _tile(mat, action, scene.word(action.name), MARGIN + _NAME + _TILE * number, y + 12)
     x, space = MARGIN + _HAND, WIDTH - 2 * MARGIN - _HAND - 10
     step = min(CARD_WIDTH + 4, (space - CARD_WIDTH) / max(1, len(hand) - 1))
     row(mat, hand, x, y + 18, step)
 
 
-def _tile(mat: Mat, action: ActionTile, x: float, y: float) -> None:
+def _tile(mat: Mat, action: ActionTile, name: str, x: float, y: float) -> None:
     height = PANEL - 36
     mat.rect(
         x,
@@ -245,11 +253,11 @@ def _tile(mat: Mat, action: ActionTile, x: float, y: float) -> None:
     mat.text(x + 10, y + 32, action.code, 26, fill=ink, font_family=SERIF, font_weight="bold")
     if not action.down:
         sign(mat, action.picture, x + _TILE - 30, y + 25, 30, ink)
-    mat.text(x + 10, y + height - 10, action.name, 13, fill=ink)
+    mat.text(x + 10, y + height - 10, name, 13, fill=ink)
     if action.used and not action.down:
         mat.line(x + _TILE - 48, y + 33, x + _TILE - 12, y + 17, stroke=FAINT, stroke_width=2.5)
     scale = 0.66
     step = CARD_WIDTH * scale + 2
     left = x + _TILE - 12 - step * len(action.down)
-    for number, name in enumerate(action.down):
-        card(mat, name, left + step * number, y + 7, down=True, scale=scale)
+    for number, each in enumerate(action.down):
+        card(mat, each, left + step * number, y + 7, down=True, scale=scale)

@@ -7,17 +7,17 @@ from typing import Final, NamedTuple
 from hkoji.game.position import Position
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
-from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, PACK, SECRET, TRADE_OFF, bit
+from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, PACK
 from hkoji.rules.hanamikoji.position import charm, geisha
 from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.show.board import turned_up
-from hkoji_server.web.board_parts import THINGS, Face, Sign, Slip, Strip, pile, side_of_marker, strip, unused
+from hkoji.show.hanamikoji.drawing import action_tiles
+from hkoji_server.web.board_parts import THINGS, Face, Slip, Strip, pile, side_of_marker, strip
 
 FACES: Final = tuple(
     Face(kind, str(points), tell("{card}, {thing}, charm {charm}", card=kind, thing=THINGS[kind], charm=points))
     for kind, points in zip(KINDS, CHARM, strict=True)
 )
-ACTIONS: Final = unused({str(number): name for number, name in NAMES.items()})
 
 
 class Geisha(NamedTuple):
@@ -40,7 +40,6 @@ class HanamikojiTable(NamedTuple):
     deck: tuple[str, ...]
     aside: tuple[str, ...]
     faces: tuple[Face, ...] = FACES
-    actions: tuple[Sign, ...] = ACTIONS
 
 
 def board_context(position: Position, near: Seat) -> HanamikojiTable:
@@ -70,18 +69,11 @@ def board_context(position: Position, near: Seat) -> HanamikojiTable:
 
 
 def _strip(position: Position, state: HanamikojiState, seat: Seat, near: Seat) -> Strip:
-    down = {str(SECRET): state.secrets[seat], str(TRADE_OFF): state.trade_offs[seat]}
-    signs = (
-        each._replace(
-            used=bool(state.used[seat] & bit(int(each.code))), down=PACK.split(PACK.decode(down.get(each.code, 0)))
-        )
-        for each in ACTIONS
-    )
     totals = (
         tell("{n} geisha", n=geisha(state.markers, seat)),
         tell("{n} charm", n=charm(state.markers, seat)),
     )
-    return strip(position.course, seat, near, totals, signs, pack=PACK)
+    return strip(position.course, seat, near, totals, action_tiles(state, seat))
 
 
 def _offer(proposal: str) -> tuple[tuple[str, ...], ...]:

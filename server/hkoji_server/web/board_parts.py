@@ -6,13 +6,13 @@ known is an `X`, whose back is drawn. Words are messages; templates say them in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from hkoji.game.course import Course
 from hkoji.messages.text import Text, tell
-from hkoji.rules.cards import Pack
 from hkoji.rules.events import Seat
+from hkoji.show.svg.table import ActionTile
 
 FAR, NEAR, MIDDLE = "far", "near", ""
 """The sides of a board: above, below, and neither."""
@@ -37,19 +37,6 @@ class Face(NamedTuple):
     label: Text
 
 
-class Sign(NamedTuple):
-    """An action: the character that its notation begins with, its picture `a-…`, and its name.
-
-    `used` says whether it was taken in this round; `down` are the cards that lie face down by it.
-    """
-
-    code: str
-    picture: str
-    name: str
-    used: bool = False
-    down: tuple[str, ...] = ()
-
-
 class Slip(NamedTuple):
     """A card on the table. `turned_up` marks one that lay face down until the end of the round."""
 
@@ -65,20 +52,19 @@ class Strip(NamedTuple):
     to_move: bool
     totals: tuple[Text, ...]
     hand: tuple[str, ...]
-    signs: tuple[Sign, ...]
+    signs: tuple[ActionTile, ...]
 
 
-def strip(
-    course: Course, seat: Seat, near: Seat, totals: Iterable[Text], signs: Iterable[Sign], *, pack: Pack
-) -> Strip:
+def strip(course: Course, seat: Seat, near: Seat, totals: tuple[Text, ...], signs: tuple[ActionTile, ...]) -> Strip:
     """Returns the strip of a seat, seen from the seat `near`."""
+    pack = course.setup.ruleset.pack
     return Strip(
         side_of(seat, near),
         course.setup.names[seat],
         course.actor == seat and not course.finished,
-        tuple(totals),
+        totals,
         pack.split(pack.decode(course.state.hands[seat])),
-        tuple(signs),
+        signs,
     )
 
 
@@ -90,11 +76,6 @@ def side_of(owner: Seat | None, near: Seat) -> str:
 def side_of_marker(marker: str, near: Seat) -> str:
     """The side on which a marker of a position lies."""
     return side_of(int(marker) if marker.isdigit() else None, near)
-
-
-def unused(names: Mapping[str, Text]) -> tuple[Sign, ...]:
-    """All actions of a game, by the first characters of their notation, as none is taken."""
-    return tuple(Sign(code, str(name), name) for code, name in names.items())
 
 
 def pile(cards: Iterable[str], turned_up: str) -> tuple[Slip, ...]:
