@@ -20,7 +20,7 @@ from tests.web.test_keys import make_key as make_own_key
 
 LOAD = """async base => {
   const [{ Session }, { Game }, { inWorker }, { follow }] = await Promise.all(
-    ['client/session.js', 'client/game.js', 'shared.js', 'client/news.js'].map(name => import(base + name)));
+    ['client/session.js', 'client/game.js', 'shared.js', 'shared.js'].map(name => import(base + name)));
   const session = new Session({ origin: location.origin, check: inWorker(base) });
   await session.meet();
   Object.assign(globalThis, { session, Game, follow });

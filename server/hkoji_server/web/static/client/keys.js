@@ -1,24 +1,9 @@
 // What a player does with the keys of this browser: bring one here, take one up again, leave, be forgotten.
 // docs/spec/http.md, "Keys". It shows nothing.
-import { fromLetters, fresh, keyOf, readKeyFile } from '../log/write.js';
-import { fingerprint, unhex } from '../log/text.js';
+import { copyOf, newKey } from '../log/write.js';
+import { fingerprint } from '../log/text.js';
 import { forgetStore } from './session.js';
 import { newPin, refuse, successor } from './trust.js';
-
-/** A key that can be copied. @typedef {import('../log/write.js').Signer & {seed: Uint8Array}} Copy */
-
-/** @param {Uint8Array} seed @returns {Promise<Copy>} */
-const copyOf = async seed => ({ ...await keyOf(seed), seed });
-
-/** A new key, which nothing keeps yet. */
-export const newKey = () => copyOf(unhex(fresh(32)));
-
-/** Reads a key from the text of its file, or from its 52 letters; `name` is the file's comment.
- *  @param {string} text @returns {Promise<Copy & {name: string}>} */
-export async function readCopy(text) {
-  const { comment, seed } = text.includes('-----') ? readKeyFile(text) : { seed: fromLetters(text), comment: '' };
-  return { ...await copyOf(seed), name: comment.trim() };
-}
 
 /** How a key stands to what the service says of its name: `new` to it, `right`, `code` if only a code of a letter or of
  *  the operator makes it right, or `other`. */

@@ -78,6 +78,21 @@ export function readKeyFile(text) {
   return { seed: both.slice(0, 32), comment: new TextDecoder().decode(inner.string()) };
 }
 
+/** A key that can be copied. @typedef {Signer & {seed: Uint8Array}} Copy */
+
+/** @param {Uint8Array} seed @returns {Promise<Copy>} */
+export const copyOf = async seed => ({ ...await keyOf(seed), seed });
+
+/** A new key, which nothing keeps yet. */
+export const newKey = () => copyOf(unhex(fresh(32)));
+
+/** Reads a key from the text of its file, or from its 52 letters; `name` is the file's comment.
+ *  @param {string} text @returns {Promise<Copy & {name: string}>} */
+export async function readCopy(text) {
+  const { comment, seed } = text.includes('-----') ? readKeyFile(text) : { seed: fromLetters(text), comment: '' };
+  return { ...await copyOf(seed), name: comment.trim() };
+}
+
 function reader(data) {
   let at = 0;
   const take = count => {

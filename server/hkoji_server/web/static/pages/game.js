@@ -1,10 +1,9 @@
 // The page of a game for a player: hand, composer, messages and what else one can do. The board is that of the page.
 import { Game, messages, say as write } from '../client/game.js';
 import * as statements from '../client/game.js';
-import { follow, watch } from '../client/news.js';
+import { explain, follow, inWorker, speaker, watch } from '../shared.js';
 import { Session } from '../client/session.js';
 import { cardsOf, NOTATION } from '../log/write.js';
-import { explain, inWorker, speaker } from '../shared.js';
 
 const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
 const COMPOSED = 'hkoji-composed';

@@ -1,6 +1,8 @@
-// What the pages of a player begin with: the session of this browser, one line that says what happens, and the deeds of
-// buttons and forms.
+// What the pages of a player share: the session of this browser, one line that says what happens, the deeds of buttons
+// and forms; the ways to keep a copy of a key (save_key.html); and what two players agree on, in words.
 import { Session } from '../client/session.js';
+import { refuse } from '../client/trust.js';
+import { keyFile, readCopy, toLetters } from '../log/write.js';
 import { explain, inWorker, speaker } from '../shared.js';
 
 /** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string}} Context */
@@ -65,4 +67,77 @@ export function visit({ body, base, words }, says = 'says') {
     }
   }
   return { act, deeds, lang: body.dataset.lang ?? 'en', say, session, tell };
+}
+
+/** @type {any} the key that is offered, its file and name, and what to do when the player has shown the copy */
+let offer;
+
+/** Shows the ways. @param {import('../log/write.js').Copy} key @param {string} name @param {() => any} proved */
+export function offerCopies(key, name, proved) {
+  const file = keyFile(key.seed, key.raw, name), fileName = `${name}.key`;
+  const shared = { files: [new File([file], `${fileName}.txt`, { type: 'text/plain' })] };
+  offer = { file, key, proved, shared };
+  const href = URL.createObjectURL(new Blob([file], { type: 'application/octet-stream' }));
+  Object.assign(place('save-file'), { href, download: fileName });
+  place('save-name').textContent = fileName;
+  place('save-share').hidden = !navigator.canShare?.(shared);
+  const { username, password } = place('save-password');
+  username.value = name;
+  password.value = toLetters(key.seed);
+}
+
+async function prove(text) {
+  if ((await readCopy(text)).text !== offer.key.text) refuse('copy-differs');
+  await offer.proved();
+}
+
+/** What the buttons do. */
+export const copyDeeds = tell => ({
+  'save-copy': () =>
+    navigator.clipboard.writeText(offer.file).then(() => tell('save-kept'), () => tell('no-clipboard')),
+  'save-share': () => navigator.share(offer.shared).then(() => tell('save-kept'), () => {}),
+  'save-password'({ username, password }) {
+    // Some password managers take a form that is sent, and some only what they are asked to keep.
+    const { PasswordCredential: Credential } = /** @type {any} */ (globalThis);
+    const asked = Credential && new Credential({ id: username.value, password: password.value });
+    if (asked) navigator.credentials.store(asked).catch(() => {});
+    tell('save-kept');
+  },
+  'save-again': async ({ files }) => prove(await files[0].text()),
+  'save-pasted': ({ text }) => prove(text.value),
+  'save-have': () => offer.proved(),
+});
+
+const LONG_UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]]);
+
+/** A length of time in the largest unit that fits. @param {number} seconds */
+function long(seconds, lang) {
+  const [unit, size] = LONG_UNITS.find(([, each]) => seconds % each === 0) ?? LONG_UNITS[3];
+  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size);
+}
+
+const joined = parts => parts.filter(Boolean).join(' ');
+
+/** The agreement and the options of a checked log. */
+export function terms(say, lang, { host, ruleset, agreement: { clock, expires, rated, series } }) {
+  return {
+    who: say('invite-who', { name: host, game: say(`game-${ruleset.name}`) }),
+    clock: !clock ? say('invite-no-clock') : joined([
+      clock.move && say('invite-move', { time: long(clock.move, lang) }),
+      clock.bank && say('invite-bank', { time: long(clock.bank, lang) }),
+      clock.add && say('invite-add', { time: long(clock.add, lang), most: long(clock.cap, lang) }),
+      clock.rest && say('invite-rest', { days: clock.rest, zone: clock.zone }),
+    ]),
+    options: joined([
+      say(`invite-first-${ruleset.first}`, { name: host }),
+      ruleset.max_rounds > 0 && say('invite-rounds', { n: ruleset.max_rounds }),
+      ruleset.max_rounds > 0 && say(`invite-tie-${ruleset.tiebreak}`),
+      ruleset.markers && say(`invite-markers-${ruleset.markers}`),
+    ]),
+    rated: joined([
+      say(rated ? 'invite-is-rated' : 'invite-not-rated'),
+      series && say('invite-series', { number: series.number, games: series.games }),
+    ]),
+    until: expires ? new Date(expires).toLocaleString(lang) : say('invite-always'),
+  };
 }

@@ -1,9 +1,10 @@
 // The front page of a browser with a key: own games, those that wait first, least time left first; invitations to
-// answer; links that nobody has used. What lists say is a hint: a game is checked when something is done with it.
-import { decline, Game } from '../client/game.js';
-import { follow } from '../client/news.js';
-import { fill, obstacle, place, visit } from './here.js';
-import { terms } from './terms.js';
+// answer; links that nobody has used; and the form of a new game. What lists say is a hint: a game is checked when
+// something is done with it.
+import { decline, Game, open } from '../client/game.js';
+import { keyToInvite } from '../client/keys.js';
+import { fill, obstacle, place, terms, visit } from './here.js';
+import { follow } from '../shared.js';
 
 const UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60]]);
 const OVER_SHOWN = 5;
@@ -82,7 +83,7 @@ export async function run(context) {
 
   deeds({
     async open(form) {
-      const { openGame } = await import('./new-game.js'), game = await openGame(here, form);
+      const game = await openGame(here, form);
       if (!game) return;
       await refresh();
       tell(form.name.value ? 'opened-for' : 'opened-link', { name: form.name.value });
@@ -128,4 +129,26 @@ export async function run(context) {
     });
     if (await session.store.get('meta', 'push')) await (await import('./push.js')).tend(session, lang);
   });
+}
+
+const DAYS = 14; // so long somebody can join
+
+/** The terms of the form, as `open` takes them; `invite` is `link` or {name, key}. */
+function newTerms(session, { clock, rated, ruleset }, invite) {
+  const control = JSON.parse(clock.value), end = new Date((session.now + DAYS * 86_400) * 1000);
+  const expires = end.toISOString().replace(/\.\d+/, '');
+  const agreement = { clock: control, expires, rated: rated.checked && control !== null, rematch: null, series: null };
+  return { agreement, invite, ruleset: JSON.parse(ruleset.value) };
+}
+
+/** Opens the game. Of a player for whom the service signs, it says so first, and waits for a second press. */
+async function openGame({ session, tell }, form) {
+  const name = form.name.value.trim();
+  if (!name) return open(session, newTerms(session, form, 'link'));
+  const { held, ...invite } = await keyToInvite(session, name);
+  if (held && form.name.dataset.told !== name) {
+    form.name.dataset.told = name;
+    return tell('held-player', { name });
+  }
+  return open(session, newTerms(session, form, invite));
 }

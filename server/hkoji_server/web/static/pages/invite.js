@@ -1,10 +1,8 @@
 // The page of a link: from the code in the address to a seat in the game. docs/spec/log.md, "Invitation by link". The
 // code stays in the address until the join has its receipt, and is in no request.
-import { newKey } from '../client/keys.js';
 import { Game, readLink } from '../client/game.js';
-import { obstacle, place as byId, visit } from './here.js';
-import { copyDeeds, offerCopies } from './save-key.js';
-import { terms } from './terms.js';
+import { newKey } from '../log/write.js';
+import { copyDeeds, obstacle, offerCopies, place as byId, terms, visit } from './here.js';
 
 const IN_APP = /FBAN|FBAV|Instagram|Line\/|MicroMessenger|WhatsApp|Telegram|Snapchat|TikTok|; wv\)/;
 const place = id => byId(`invite-${id}`);

@@ -1,11 +1,10 @@
-// The page of the own key: make it or bring it, keep a copy, register, replace, revoke, recover, leave. Each state of
-// the key shows some sections of me.html.
+// The page of the own key: make it or bring it, keep a copy, register, replace, revoke, recover, leave; what the player
+// has chosen at the service, and what this browser keeps. Each state of the key shows some sections of me.html.
 import * as keys from '../client/keys.js';
 import { fingerprint } from '../log/text.js';
-import { choiceDeeds, showChoices } from './choices.js';
-import { obstacle, place, visit } from './here.js';
+import { newKey, readCopy } from '../log/write.js';
+import { copyDeeds, fill, obstacle, offerCopies, place, visit } from './here.js';
 import * as push from './push.js';
-import { copyDeeds, offerCopies } from './save-key.js';
 
 const SECTIONS = ['service', 'left', 'make', 'bring', 'own', 'save', 'register', 'recover', 'revoked', 'other',
   'push', 'choices', 'kept', 'more', 'forget'];
@@ -66,7 +65,7 @@ export async function run(context) {
     const how = keys.standing(await session.player(name), '');
     if (how === 'other') return tell('problem-exists');
     if (how === 'new' && session.service.registration === 'closed') return tell('registration-closed');
-    await session.keepKey((await keys.newKey()).seed, name);
+    await session.keepKey((await newKey()).seed, name);
     return render();
   }
 
@@ -75,7 +74,7 @@ export async function run(context) {
     place('bring-locked').hidden = true;
     read = text;
     try {
-      const copy = await keys.readCopy(text);
+      const copy = await readCopy(text);
       if (!name && !copy.name) return askName();
       await keys.bring(session, copy, name || copy.name);
     } catch (error) {
@@ -129,7 +128,7 @@ export async function run(context) {
     'bring-name': ({ name }) => bring(read, name.value),
     'register': then(register),
     'recover': then(({ code }) => session.recover(code.value.trim())),
-    'make-again': then(async () => session.keepKey((await keys.newKey()).seed, session.me.name)),
+    'make-again': then(async () => session.keepKey((await newKey()).seed, session.me.name)),
     'replace': then(() => keys.beginReplacing(session)),
     'revoke': then(() => session.revoke()),
     'come-back': then(() => keys.comeBack(session)),
@@ -138,4 +137,54 @@ export async function run(context) {
   });
   const failed = await act(then(() => session.meet()));
   if (failed?.key === 'other-service-key') show('service');
+}
+
+// --- what the player has chosen, and what this browser keeps
+
+const asked = (session, method, path, body = undefined) =>
+  session.json(method, `/v1/me/${path}`, body, { login: true });
+
+/** Shows all of it. @param {any} here */
+async function showChoices({ say, session }) {
+  const { me, store } = session, get = name => asked(session, 'GET', name);
+  const [{ invites }, { blocks }, { channels }] = await Promise.all(['settings', 'blocks', 'channels'].map(get));
+  place('invites').value = invites;
+  place('blocks-none').hidden = blocks.length > 0;
+  await fill('blocks', 't-blocked', blocks, name => ({ name, remove: { value: name } }));
+  await fill('channels', 't-channel', channels, ({ confirmed, id, kind, off, target }) => {
+    const waits = !confirmed && (kind === 'mail' ? 'channel-mail' : 'channel-code');
+    return {
+      what: target, state: say(off ? 'channel-off' : waits || 'channel-on'),
+      confirm: { hidden: waits !== 'channel-code' }, id: { value: id }, remove: { value: id },
+    };
+  });
+  place('kept-games').textContent = say('kept-games', { n: (await store.list('games')).length });
+  place('kept-unsent').textContent = say('kept-unsent', { n: await keys.unsent(session) });
+  const pins = await store.list('pins'), { delegated = [], held = [] } = pins.find(each => each.name === me.name) ?? {};
+  const others = pins.filter(each => each.name !== me.name);
+  place('kept-pins').hidden = !others.length;
+  await fill('pins', 't-pin', others, ({ how, name }) =>
+    ({ name: { href: `/p/${name}`, textContent: name }, how: say(`pin-${how}`) }));
+  const mailboxes = channels.flatMap(each => each.certificate?.key ?? []), all = [...held, ...delegated, ...mailboxes];
+  place('kept-held').hidden = !all.length;
+  await fill('held', 't-held', [...new Set(all)], async key => ({ key: await fingerprint(key) }));
+}
+
+/** What its buttons and forms do. @param {any} here */
+function choiceDeeds(here) {
+  const ask = async (...words) => {
+    await asked(here.session, ...words);
+    await showChoices(here);
+    here.tell('chosen');
+  };
+  return {
+    async 'invites'({ value }) {
+      await keys.choose(here.session, () => ({ invites: value }));
+      here.tell('chosen');
+    },
+    'block': ({ name }) => ask('PUT', `blocks/${encodeURIComponent(name.value)}`),
+    'unblock': ({ value }) => ask('DELETE', `blocks/${value}`),
+    'confirm-channel': ({ code, id }) => ask('POST', `channels/${id.value}/confirm`, { code: code.value.trim() }),
+    'remove-channel': ({ value }) => ask('DELETE', `channels/${value}`),
+  };
 }
