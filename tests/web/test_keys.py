@@ -227,7 +227,7 @@ def test_page_and_command_play_with_one_key_and_replace_it_in_turn(
     page.goto(origin)
     page.click("[data-do=look]")
     page.click("[data-do=take]")
-    page.wait_for_url(f"**/g/{game}")
+    page.wait_for_url(f"**/g/{game}*")
     host.seed(game)
 
     page.goto(f"{origin}/me")

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
+import secrets
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 from hkoji_server.web.static_files import static_files
+from playwright.sync_api import Browser, expect
 
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from tests.support.service import Answer, Service, begin, play, two_players
+from tests.support.service import Answer, Player, Service, begin, play, serving, two_players
+from tests.support.visits import PHONE, Faults, visit
+from tests.support.wire import wire
+from tests.web.test_invite import make_key
+from tests.web.test_join import invite
 from tests.web.test_without_scripts import BROWSER, open_page
 
 REQUESTS: Final = 6
 BYTES: Final = 20_000
+PLAYERS_REQUESTS: Final = 24
+PLAYERS_BYTES: Final = 75_000
+"""A player's first visit, with all that the page asks of the API until its screen is complete."""
+QUIET: Final = 3_000
+"""Milliseconds after which a player's page has asked for all that it shows."""
 _LOADED: Final = re.compile(r'(?:src|<use[^>]* href|<link rel="(?!apple)[^>]*href)="(/[^"#]+)')
 """Only phones that put a page on the home screen load the icon of Apple's."""
 _IMPORTED: Final = re.compile(r"^import[^']*'(\./[^']+)'", re.MULTILINE)
@@ -51,6 +63,36 @@ def test_the_first_visit_of_a_spectator(service: Service) -> None:
             loaded = first_visit(service, path)
             assert len(loaded) <= REQUESTS, loaded
             assert sum(loaded.values()) <= BYTES, loaded
+
+
+def test_the_first_visit_of_a_player(tmp_path: Path, chromium: Browser, faults: Faults) -> None:
+    """A guest joins by a link; then the same browser opens the game with an empty cache, and logs in anew."""
+    faults.expect("404 .*/v1/players/")
+    with wire() as between, serving(tmp_path / "data", forked=True, settings={"origin": between.url}) as service:
+        between.port = service.port
+        host, page = Player(service, f"host-{secrets.token_hex(3)}").register(), visit(chromium, faults, PHONE)
+        link = invite(host)
+        game = link.split("/i/")[1][:32]
+        page.goto(link)
+        make_key(page, f"bob-{secrets.token_hex(3)}")
+        page.click("#save-password button")
+        page.click("#invite-go")
+        page.wait_for_url(f"**/g/{game}*")
+        page.wait_for_timeout(QUIET)
+        joined = between.loads()
+        host.seed(game)
+        page.goto("about:blank")
+        page.context.new_cdp_session(page).send("Network.clearBrowserCache")
+        again = page.context.new_page()
+        again.goto(f"{between.url}/g/{game}")
+        expect(again.locator("#play [data-role=hand] > *").first).to_be_visible()
+        again.wait_for_timeout(QUIET)
+        loads = [*joined, *between.loads()[len(joined) :]]
+        page.context.close()
+    assert [load.paths[0].partition("/")[2][:1] for load in loads] == ["i", "g", "g", "g"]
+    for load in loads:
+        assert len(load.paths) <= PLAYERS_REQUESTS, load
+        assert load.size <= PLAYERS_BYTES, load
 
 
 def test_files_are_kept_for_ever_and_another_hash_is_not(service: Service) -> None:

@@ -119,7 +119,7 @@ def test_a_log_out_waits_for_a_copy_and_leaves_no_card(service: Service, phone: 
     phone.goto(origin)
     phone.click("[data-do=look]")
     phone.click("[data-do=take]")
-    phone.wait_for_url(f"**/g/{game}")
+    phone.wait_for_url(f"**/g/{game}*")
     host.seed(game)
     phone.goto("about:blank")
     phone.goto(f"{origin}/g/{game}")

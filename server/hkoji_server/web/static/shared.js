@@ -124,15 +124,15 @@ export function showWaiting(count) {
 
 const LOOK = 300; // seconds: a signed head from time to time proves later that a move was held back
 
-/** Looks at a game from time to time while the opponent's clock runs and the tab is visible, and once when the time is
- *  over. Each look brings a signed head. @param {import('./client/game.js').Game} game @param {() => void} looked */
-export function watch(game, looked) {
+/** Looks at a game from time to time while the opponent's clock runs, and once when the time is over. Each look brings
+ *  a signed head. @param {import('./client/game.js').Game} game @param {() => any} look */
+export function watch(game, look) {
   const { session, clock, seat } = game;
   if (!clock?.deadline || clock.seat === seat) return;
   const over = Date.parse(clock.deadline) / 1000 + session.service.slack + 1 - session.now;
   setTimeout(async () => {
-    if (!document.hidden) await game.refresh().then(looked, () => {});
-    watch(game, looked);
+    await look();
+    watch(game, look);
   }, 1000 * (over > 0 ? Math.min(LOOK, over) : LOOK));
 }
 

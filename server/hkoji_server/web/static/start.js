@@ -30,10 +30,16 @@ function step(/** @type {KeyboardEvent} */ event) {
 
 const shownLast = () => !new URLSearchParams(location.search).has('at');
 
-/** Shows how long there is, by the clock of the service: that of this device may be wrong. @param {number} now */
-function showLeft(now) {
+/** Shows a deadline, which a gift may have moved, and how long there is, by the clock of the service: that of this
+ *  device may be wrong. @param {?string} until @param {number} now */
+function showClock(until, now) {
   const deadline = /** @type {HTMLTimeElement | null} */ (place('deadline')), left = place('left');
   if (!deadline || !left) return;
+  if (until && until !== deadline.dateTime) {
+    deadline.dateTime = until;
+    deadline.title = '';
+    showTimes();
+  }
   const seconds = Math.max(0, (Date.parse(deadline.dateTime) - now) / 1000);
   const [unit, length] = UNITS.find(([, least]) => seconds >= least) ?? UNITS[2];
   left.textContent = `(${new Intl.RelativeTimeFormat(lang).format(Math.floor(seconds / length), unit)})`;
@@ -41,17 +47,10 @@ function showLeft(now) {
 
 /** Asks for the clock: a gift moves the deadline without an entry. */
 async function askClock() {
-  const deadline = /** @type {HTMLTimeElement | null} */ (place('deadline'));
-  if (!deadline || document.hidden) return;
+  if (!place('deadline') || document.hidden) return;
   const answer = await fetch(`/v1/games/${game}/clock`, { credentials: 'omit' }).catch(() => null);
   if (!answer?.ok) return;
-  const clock = await answer.json();
-  if (clock.deadline && clock.deadline !== deadline.dateTime) {
-    deadline.dateTime = clock.deadline;
-    deadline.title = '';
-    showTimes();
-  }
-  showLeft(Date.parse(answer.headers.get('hkoji-time') ?? ''));
+  showClock((await answer.json()).deadline, Date.parse(answer.headers.get('hkoji-time') ?? ''));
 }
 
 /** Says that there are entries which the page does not show. Nothing moves: the reader presses *Show*. */
@@ -94,6 +93,7 @@ async function loadWords() {
   return answer.json();
 }
 
+/** Loads the module of the page. Returns whether it follows the game by itself, as that of a player does. */
 async function runModule() {
   const module = MODULES[/** @type {keyof typeof MODULES} */ (page)];
   if (!module) return;
@@ -104,8 +104,9 @@ async function runModule() {
   }
   try {
     const [words, { run }] = await Promise.all([loadWords(), import(`./pages/${module}.js`)]);
-    await run({ body, base, words });
+    const follows = await run({ body, base, words, showClock, tellNews });
     sessionStorage.removeItem('hkoji-reloaded');
+    return follows;
   } catch (error) {
     // The service may have another version by now, whose files have other addresses: load the page again, once.
     if (!(error instanceof TypeError) || sessionStorage.getItem('hkoji-reloaded')) throw error;
@@ -115,12 +116,11 @@ async function runModule() {
 }
 
 showTimes();
-if (game) {
-  addEventListener('keydown', step);
-  if (shownLast() && state !== 'finished' && state !== 'cancelled') {
-    hearNews();
-    askClock();
-    setInterval(askClock, MINUTE);
-  }
-}
-runModule();
+if (game) addEventListener('keydown', step);
+runModule().then(follows => {
+  if (!game || !shownLast() || state === 'finished' || state === 'cancelled') return;
+  setInterval(askClock, MINUTE);
+  if (follows) return;
+  hearNews();
+  askClock();
+});

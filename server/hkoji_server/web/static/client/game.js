@@ -30,6 +30,7 @@ export class Game extends Reading {
   async update() {
     await this.fetch();
     await this.advance();
+    if (this.seat !== null && !this.answer) await this.fetchView(); // an own entry has changed it
     return this;
   }
 
@@ -167,19 +168,13 @@ export class Game extends Reading {
         await this.fetch(); // shows the new head, if there is one
         throw error;
       }
-      await this.guarded(answer.lines.map(lineText), null, () => this.verifyReceipt(waiting, answer.receipt));
-      await this.fetch();
-      const taken = this.lines[waiting.seq];
-      if (taken?.receiptText !== answer.receipt.text) refuse('another-receipt', { entry: waiting.seq });
+      const { lines, receipt } = answer, fresh = lines.map(lineText), { entry } = JSON.parse(waiting.bytes);
+      await this.guarded(fresh, null, async () => {
+        if (fresh[0] !== lineText({ ...lines[0], entry, receipt })) refuse('receipt-false', { entry: waiting.seq });
+        await this.accept(fresh, null);
+      });
+      this.session.compareTime(this.lines[waiting.seq].receipt.at, 'receipt-time');
     }
-  }
-
-  async verifyReceipt(waiting, { sig, text }) {
-    const { entry } = JSON.parse(waiting.bytes), { at, game, head, seq } = decode(text, 1024);
-    const fits = game === this.id && seq === waiting.seq && head === await sha256(entry);
-    const holds = fits && await signed(this.server, 'hkoji.receipt.v1', sig, text);
-    if (!holds) refuse('receipt-false', { entry: waiting.seq });
-    this.session.compareTime(at, 'receipt-time');
   }
 
   /** Keeps a statement, and sends it. `head` is that of the entry it is about, if it is about one. */

@@ -151,7 +151,7 @@ export class Reading {
     await store.keep(changes);
     for (const [key, values] of remarks) session.remark(key, values);
     if (answer?.signed_head) session.compareTime(heads.at(-1).at, 'head-time');
-    this.answer = answer ?? this.answer;
+    this.answer = answer;
   }
 
   // --- own cards -----------------------------------------------------------------------------------------------------

@@ -12,11 +12,14 @@ const ASKED = { '-': 'play-answer', '>': 'play-order', '!': 'play-marker', '^': 
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
 const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
 
-/** @param {{body: HTMLElement, words: import('../shared.js').Words, base: string}} context */
+/** Returns whether the page follows the game: it does so for a player.
+ *  @param {{body: HTMLElement, words: import('../shared.js').Words, base: string, tellNews: (name: string) => void,
+ *    showClock: (until: ?string, now: number) => void}} context */
 export async function run(context) {
-  await show(context);
+  const follows = await show(context);
   addEventListener('pagehide', clear);
   addEventListener('pageshow', event => { if (event.persisted) show(context); });
+  return follows;
 }
 
 /** Removes what only the player may see: a browser may keep the page and show it to somebody else. */
@@ -25,7 +28,8 @@ function clear() {
   for (const each of document.querySelectorAll(own.join())) each.remove();
 }
 
-async function show({ body, words, base }) {
+async function show(context) {
+  const { body, words, base } = context;
   const address = new URLSearchParams(location.search), data = body.dataset;
   if (address.has('at') || address.has('eyes')) return; // a look back: there is nothing to do
   clear();
@@ -35,39 +39,46 @@ async function show({ body, words, base }) {
     const session = new Session({ origin: location.origin, check: inWorker(base) });
     await session.meet();
     if (!session.me) return clear();
-    const game = new Game(session, data.game ?? ''), view = await game.view();
+    const game = new Game(session, data.game ?? '');
+    await game.turn(async () => { if (!game.lines.length) await game.fetchLog(); });
+    if (game.seat === 1 && data.near === 'host' && !address.has('side')) {
+      address.set('side', 'guest');
+      location.replace(`?${address}`);
+      return true;
+    }
+    const view = await game.view();
     if (game.last.head !== data.head) return again(game.last.head); // the page is of an earlier moment
-    await new Player(session, game, view, words, data.lang ?? 'en').show(data);
+    await new Player(session, game, view, context).show();
+    return game.seat !== null;
   } catch (error) { says(explain(words, error)) }
 }
 
-/** Loads the page anew, once for each head. */
+/** Loads the page anew, once for each head. Returns whether it does. */
 function again(head) {
-  if (sessionStorage.getItem(MOVED) === head) return;
+  if (sessionStorage.getItem(MOVED) === head) return false;
   sessionStorage.setItem(MOVED, head);
   location.reload();
+  return true;
 }
 
 class Player {
-  /** @param {Session} session @param {Game} game @param {any} view @param {any} words @param {string} lang */
-  constructor(session, game, view, words, lang) {
+  /** @param {Session} session @param {Game} game @param {any} view @param {any} page what `run` has got */
+  constructor(session, game, view, page) {
     this.session = session;
     this.game = game;
     this.view = view;
-    this.words = words;
-    this.lang = lang;
-    this.say = speaker(words);
+    this.page = page;
+    this.words = page.words;
+    this.lang = page.body.dataset.lang ?? 'en';
+    this.say = speaker(page.words);
     this.names = game.seats.map(each => each.name);
     this.other = this.names[1 - (game.seat ?? 0)] ?? '';
   }
 
-  async show({ near }) {
+  async show() {
     const { game, session } = this, { seat, status } = game;
     for (const [key, values] of session.remarks) this.tell(this.say(key, values));
     if (seat === null) return this.showInvited();
-    if (seat === 1 && near === 'host' && !new URLSearchParams(location.search).has('side')) {
-      return location.replace(`?${new URLSearchParams([...new URLSearchParams(location.search), ['side', 'guest']])}`);
-    }
     const kept = await session.store.get('games', game.id);
     this.showSince(kept?.seen ?? game.last.seq);
     await session.store.keep([['games', game.id, { ...kept, seen: game.last.seq }]]);
@@ -229,18 +240,21 @@ class Player {
     await showTalk(game, document.getElementById('talk'), this.say, work => this.act(work));
   }
 
-  /** Hears of entries: what needs no decision is sent at once. */
+  /** Hears of entries: what needs no decision is sent at once, and of what the page does not show it tells. */
   hear() {
-    const { game, session } = this;
-    const begin = () => this.act(() => game.refresh().then(() => again(game.last.head)));
-    follow(session, entry => {
-      if (entry.game === game.id && entry.by !== session.me.name && !this.begun) begin();
+    const { game, session, view } = this, { begun } = this, { head } = game.last;
+    const look = () => document.hidden || this.act(async () => {
+      await game.refresh();
+      if (game.last.head === head) return;
+      if (begun) this.page.tellNews(game.lines.at(-1).entry.by);
+      else again(game.last.head);
     });
-    if (!this.begun && game.status !== 'over') { // an entry may have come before the stream was open
-      setTimeout(begin, 1500);
-      setInterval(() => { if (!document.hidden) begin(); }, 30_000);
-    }
-    watch(game, () => {});
+    this.page.showClock(game.clock?.deadline ?? null, session.now * 1000);
+    follow(session, entry => { if (entry.game === game.id) look(); });
+    document.addEventListener('visibilitychange', look); // a hidden page holds no stream
+    if (game.status !== 'over' && view.actor !== game.seat) setTimeout(look, 1500); // nor one that has just begun
+    if (!begun && game.status !== 'over') setInterval(look, 30_000);
+    watch(game, look);
   }
 
   /** Asks once, after the first own move, whether this browser shall tell. */

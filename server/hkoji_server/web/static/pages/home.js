@@ -107,7 +107,7 @@ export async function run(context) {
     },
     async take({ value, dataset: { head } }) {
       await new Game(session, value).join({ seen: head });
-      location.assign(`/g/${value}`);
+      location.assign(`/g/${value}?side=guest`);
     },
     async decline({ value }) {
       await decline(new Game(session, value));

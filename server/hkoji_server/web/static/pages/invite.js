@@ -32,7 +32,8 @@ export async function run(context) {
     const why = found === 'needs-https' ? 'invite-plain-http' : 'invite-old-browser';
     tell(why, { command: `hkoji join '${location.href}'` });
   }
-  const game = new Game(session, link.game), seat = () => location.replace(`/g/${link.game}`);
+  const game = new Game(session, link.game);
+  const seat = () => location.replace(`/g/${link.game}${game.seat ? '?side=guest' : ''}`);
   let saved = false, code = '', seen = '';
 
   /** @param {() => any} work */
