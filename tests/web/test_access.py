@@ -68,8 +68,7 @@ def site(service: Service) -> Site:
 
 @pytest.fixture(autouse=True)
 def missing_pages(faults: Any) -> None:
-    faults.expect(r"404 .*(/g/0{32}|pages/\w+\.js)")
-    faults.expect(r"Failed to fetch dynamically imported module")
+    faults.expect(r"404 .*/g/0{32}")
 
 
 def opened(page: Page, site: Site, name: str, language: str = "en") -> Page:
