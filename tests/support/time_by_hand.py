@@ -10,11 +10,14 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from hkoji_server import app
 from hkoji_server.service.games.keeper import Keeper
-from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, now
 
 from hkoji.client.service import utc_now
 
@@ -64,3 +67,24 @@ def client_time(now: Callable[[], str]) -> Iterator[None]:
             if name.startswith("hkoji.") and getattr(module, "utc_now", None) is utc_now:
                 stack.enter_context(patch.object(module, "utc_now", now))
         yield
+
+
+@dataclass(frozen=True)
+class ServedClock:
+    """The clock of a service in a process of its own; `file` says by how many seconds it is ahead of the machine's."""
+
+    file: Path
+
+    def __call__(self) -> datetime:
+        return now() + timedelta(seconds=float(self.file.read_text()) if self.file.exists() else 0)
+
+    def prepare(self) -> None:
+        """Gives this clock to the service that this process is going to start, which soon ends what is over."""
+        patch.object(app, "ClockAndEntropy", lambda: ClockAndEntropy(self)).start()
+        patch("hkoji_server.service.games.keeper.KEEPER_PACE", 0.2).start()
+
+    def pass_by(self, seconds: float) -> None:
+        """Lets time pass. A service whose `outage_after` is less takes that for an outage."""
+        later = self.file.with_suffix(".new")
+        later.write_text(str((self() - now()).total_seconds() + seconds))
+        later.replace(self.file)

@@ -8,17 +8,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import DAY
 from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from tests.support.adversary import HostileService, chosen_cards
 from tests.support.lying_server import LyingServer, lying_server
 from tests.support.service import HKOJI, Player, Service, serving
+from tests.support.time_by_hand import ServedClock
 from tests.support.times import now
 from tests.support.visits import Faults
 from tests.web.test_join import DAYS, invite
@@ -150,19 +153,6 @@ def used(host: Player) -> str:
     return link
 
 
-def expired(host: Player) -> str:
-    end = now(2)
-    link = invite(host, agreement=DAYS._replace(expires=end))
-    while now() <= end:  # the service ends it some time later
-        time.sleep(0.2)
-    return link
-
-
-def signed(host: Player, link: str) -> list[str]:
-    """All entries of the game of a link that a player has signed."""
-    return [line.entry.head for line in host.lines(link.split("/i/")[1][:32]) if line.entry.by != "server"]
-
-
 def mistyped(host: Player) -> str:
     return invite(host)[:-32] + "0" * 32
 
@@ -173,7 +163,6 @@ def without_code(host: Player) -> str:
 
 BAD: dict[str, tuple[Callable[[Player], str], str]] = {
     "used": (used, "This link has been used. Was it you?"),
-    "expired": (expired, "This invitation has expired."),
     "cancelled": (cancelled, "The host has taken this invitation back."),
     "mistyped": (mistyped, "This link does not fit the game."),
     "without code": (without_code, "The address has no code"),
@@ -183,14 +172,14 @@ BAD: dict[str, tuple[Callable[[Player], str], str]] = {
 @pytest.mark.parametrize(("make", "text"), BAD.values(), ids=BAD.keys())
 def test_a_link_that_cannot_be_used(host: Player, phone: Page, make: Callable[[Player], str], text: str) -> None:
     link = make(host)
-    before = signed(host, link)
+    before = host.lines(link.split("/i/")[1][:32])
     heard = Heard(phone)
     phone.goto(link)
     said(phone, text)
     assert not phone.locator("#invite-name").is_visible()
     assert not phone.locator("#invite-go").is_visible()
     assert heard.posts == []
-    assert signed(host, link) == before
+    assert host.lines(link.split("/i/")[1][:32]) == before
 
 
 @contextmanager
@@ -230,6 +219,35 @@ def test_another_service_at_a_known_address(service: Service, host: Player, phon
         assert {method for method, _ in lying.asked[before:]} == {"GET"}
 
 
+def test_a_link_that_has_expired(tmp_path: Path, visitor: Callable[..., Page]) -> None:
+    """At first the page knows it from the time alone, later from the entry with which the service ends the game."""
+    clock, page = ServedClock(tmp_path / "clock"), visitor()
+    settings = {"outage_after": str(30 * DAY)}
+    with serving(tmp_path / "data", forked=True, prepare=clock.prepare, settings=settings) as service:
+        host = Player(service, "alice").register()
+        link = invite(host, agreement=DAYS._replace(expires=now(14 * DAY)))
+        game, heard = link.split("/i/")[1][:32], Heard(page)
+        page.goto(link)
+        make_key(page, "bob")
+        clock.pass_by(14 * DAY + 2)
+        page.click("#save-password button")
+        page.click("#invite-go")
+        said(page, "This invitation has expired.")
+        assert [line.entry.kind for line in host.lines(game)] == ["offer", "open"]
+        assert not [each for each in heard.posts if "/entries" in each]
+        clock.pass_by(DAY)
+        assert page.url == link
+        late = Player(service, "carol").register()
+        assert late.send_join(game, late.sign_by_link(link_key(link[-32:]), game, 1)).json["code"] == "time-over"
+        while len(host.lines(game)) == 2:  # the service ends it
+            time.sleep(0.2)
+        assert host.lines(game)[2].entry.kind == "lapse"
+        page.reload()
+        said(page, "This invitation has expired.")
+        assert not page.locator("#invite-go").is_visible()
+        page.goto("about:blank")
+
+
 @pytest.mark.parametrize("registration", ["code", "closed"])
 def test_a_service_that_asks_new_players_for_a_code(
     tmp_path: Path, visitor: Callable[..., Page], registration: str
@@ -256,6 +274,69 @@ def test_a_service_that_asks_new_players_for_a_code(
         page.click("#invite-go")
         page.wait_for_url("**/g/*")
         page.goto("about:blank")  # it asks this service no more
+
+
+_ANDROID: Final = (
+    "Mozilla/5.0 (Linux; Android 15; Pixel 9{}) AppleWebKit/537.36 (KHTML, like Gecko) {}Chrome/140.0.0.0 "
+)
+_IPHONE: Final = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+INSIDE: Final = (
+    _ANDROID.format("; wv", "Version/4.0 ") + "Mobile Safari/537.36",
+    _ANDROID.format("", "") + "Mobile Safari/537.36 Telegram-Android/11.9.0",
+    _IPHONE + "Safari Line/15.12.0",
+    _IPHONE + "Mobile/15E148",
+)
+"""The names of browsers inside other programs: any and a certain one of Android, a certain one and any of an iPhone."""
+BROWSERS: Final = (
+    _ANDROID.format("", "") + "Mobile Safari/537.36",
+    _IPHONE + "CriOS/140.0.0.0 Mobile/15E148 Safari/604.1",
+)
+
+
+def test_a_browser_inside_another_program_is_told_to_leave_it(host: Player, visitor: Callable[..., Page]) -> None:
+    """A key there may be lost, so the link is copied whole, with its code, into another browser."""
+    link, hint = invite(host), "#invite-elsewhere"
+    for agent in INSIDE:
+        page = visitor(user_agent=agent, permissions=["clipboard-read", "clipboard-write"])
+        page.goto(link)
+        page.locator("#invite-name").wait_for()  # the player may stay
+        assert page.locator(hint).is_visible(), agent
+    page.locator(f"{hint} button").tap()
+    said(page, "Copied.")
+    assert page.evaluate("() => navigator.clipboard.readText()") == link
+    for agent in BROWSERS:
+        page = visitor(user_agent=agent)
+        page.goto(link)
+        page.locator("#invite-name").wait_for()
+        assert not page.locator(hint).is_visible(), agent
+
+
+def test_a_newer_database_is_opened_as_it_is(host: Player, phone: Page) -> None:
+    """A later version of the page, in another tab or before, has added a store."""
+    link = invite(host)
+    phone.goto(link)
+    make_key(phone, f"bob-{secrets.token_hex(3)}")
+    stores = phone.evaluate(UPGRADE)
+    assert {"later", "meta", "outbox"} <= {*stores}
+    phone.reload()
+    phone.click("#save-password button")
+    phone.click("#invite-go")
+    phone.wait_for_url("**/g/*")
+    assert [line.entry.kind for line in host.lines(link.split("/i/")[1][:32])] == ["offer", "open", "join", "seed"]
+    assert phone.evaluate(UPGRADE) == stores
+
+
+UPGRADE: Final = """async () => {
+  const [{ name }] = await indexedDB.databases();
+  const asked = indexedDB.open(name, 2);
+  asked.onupgradeneeded = () => asked.result.createObjectStore('later');
+  const database = await new Promise((done, fail) => {
+    asked.onsuccess = () => done(asked.result);
+    asked.onerror = asked.onblocked = fail;
+  });
+  database.close();
+  return [...database.objectStoreNames];
+}"""
 
 
 def test_the_page_speaks_italian(host: Player, visitor: Callable[..., Page]) -> None:

@@ -4,7 +4,8 @@ import { Game, readLink } from '../client/game.js';
 import { newKey } from '../log/write.js';
 import { copyDeeds, obstacle, offerCopies, place as byId, terms, visit } from './here.js';
 
-const IN_APP = /FBAN|FBAV|Instagram|Line\/|MicroMessenger|WhatsApp|Telegram|Snapchat|TikTok|; wv\)/;
+// Android names any browser inside another program by "wv"; on an iPhone such a one does not call itself Safari.
+const IN_APP = /FBAN|FBAV|Instagram|Line\/|MicroMessenger|WhatsApp|Telegram|Snapchat|TikTok|; wv\)|iP(?!.*Safari)/;
 const place = id => byId(`invite-${id}`);
 
 /** Shows one step, and hides the other ones. @param {string[]} ids */
