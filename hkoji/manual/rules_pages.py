@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from string import Template
-from typing import Final, NamedTuple
+from typing import Final
 
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import Speaker, tell
@@ -44,36 +45,14 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
 """The words that are filled into a page, unless an edition in its language has its own."""
 
 
-class RulesPart(NamedTuple):
-    """A part of a page. `kind` is `heading`, `paragraph`, `list` or `kept`: lines that stay as they are."""
+def parts(game: str, lang: str) -> list[tuple[str, list[str]]]:
+    """Returns the rules of a game in a language, for somebody who has no command line: lines of one kind after another.
 
-    kind: str
-    lines: tuple[str, ...]
-
-
-def parts(game: str, lang: str) -> Iterator[RulesPart]:
-    """Yields the rules of a game in a language, part by part, for somebody who has no command line."""
-    kind, lines = "", list[str]()
-    for line in _OF_COMMANDS.sub("", _filled(game, lang, None)).splitlines():
-        found, text = _kind(line)
-        if lines and (found != kind or found in ("heading", "paragraph")):
-            yield RulesPart(kind, tuple(lines))
-            lines = []
-        kind = found
-        if kind:
-            lines.append(text)
-    if lines:
-        yield RulesPart(kind, tuple(lines))
-
-
-def _kind(line: str) -> tuple[str, str]:
-    if line.startswith("# "):
-        return "heading", line[2:]
-    if line.startswith("- "):
-        return "list", line[2:]
-    if line.startswith("  "):
-        return "kept", line[2:]
-    return "paragraph" if line else "", line
+    Kinds are `# ` for headings, `- ` for a list, two spaces for lines that stay as they are, and empty for paragraphs.
+    """
+    lines = _OF_COMMANDS.sub("", _filled(game, lang, None)).splitlines()
+    runs = groupby(lines, lambda line: line[:2] if line[:2] in ("# ", "- ", "  ") else "" if line else None)
+    return [(kind, [line.removeprefix(kind) for line in run]) for kind, run in runs if kind is not None]
 
 
 def page(game: str, lang: str, edition: Edition | None = None, *, width: int = WIDTH, commands: bool = True) -> str:

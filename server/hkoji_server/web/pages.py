@@ -166,7 +166,7 @@ class Pages:
         name = request.path_params["ruleset"]
         if name not in RULESETS:
             raise NotFoundError(tell("ruleset"), name)
-        blocks = [*rules_parts(name, reader_of(request).language)]
+        blocks = rules_parts(name, reader_of(request).language)
         return self._page(request, "rules.html", page="rules", blocks=blocks, ruleset=name, title=_title(name))
 
     async def check(self, request: Request) -> Response:
