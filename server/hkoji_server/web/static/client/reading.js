@@ -26,6 +26,9 @@ export class Reading {
   }
 
   get store() { return this.session.store }
+  /** Where `meta` keeps what the player is to be told of this game: another page, or an earlier one, may have learned
+   *  it. */
+  get remarksPlace() { return `remarks ${this.id}` }
   get server() { return this.session.service.key }
   get offer() { return this.lines[0].entry.body }
   get seats() { return trust.seatsOf(this.lines) }
@@ -148,8 +151,11 @@ export class Reading {
       changes.push(['outbox', [id, seq], undefined]);
       if (this.lines[seq].text !== JSON.parse(sent).entry) remarks.push(['place-taken', { entry: seq }]);
     }
+    const told = await store.get('meta', this.remarksPlace) ?? [], all = [...told, ...remarks];
+    const unseen = [...new Map(all.map(each => [JSON.stringify(each), each])).values()];
+    if (unseen.length > told.length) changes.push(['meta', this.remarksPlace, unseen]);
     await store.keep(changes);
-    for (const [key, values] of remarks) session.remark(key, values);
+    for (const [key, values] of unseen) session.remark(key, values);
     if (answer?.signed_head) session.compareTime(heads.at(-1).at, 'head-time');
     this.answer = answer;
   }

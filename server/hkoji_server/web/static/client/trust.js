@@ -63,11 +63,11 @@ export async function meet(lines, { me, origin, pinOf, ask }) {
       if (pin.how !== 'compared' || !pin.compared.includes(pin.key)) pin.how = 'followed';
       remarks.push(['key-followed', { name: seat.name, fingerprint: await fingerprint(pin.key) }]);
     }
-    for (const { gateway, only, seq } of seat.held) {
-      const list = only ? pin.held : pin.delegated;
-      if (list.includes(gateway.key)) continue;
-      list.push(gateway.key);
-      if (!mine) remarks.push([only ? 'held-player' : 'held-since', { name: seat.name, entry: seq + 1 }]);
+    for (const { gateway: { key }, only, seq } of seat.held) {
+      const list = only ? pin.held : pin.delegated, known = list.includes(key);
+      if (!known) list.push(key);
+      const tells = !mine && (!known || seats.length < 2); // before a join it is said each time
+      if (tells) remarks.push([only ? 'held-player' : 'held-since', { name: seat.name, entry: seq + 1 }]);
     }
     if (JSON.stringify(pin) !== JSON.stringify(kept)) pins.push(pin);
   }

@@ -110,6 +110,7 @@ class Player {
     try {
       await work();
       if (!reload) return;
+      await this.session.store.keep([['meta', this.game.remarksPlace, undefined]]); // the player has acted after them
       sessionStorage.setItem(MOVED, 'own');
       location.reload();
     } catch (error) {
