@@ -345,6 +345,16 @@ def test_a_delegate_is_followed_and_reported(scene: Scene) -> None:
     assert ["held-since", {"entry": 6, "name": "alice"}] in scene.bob.do("remarks")
 
 
+def test_a_delegate_to_another_service(scene: Scene) -> None:
+    origin = "https://other.example"
+    key = scene.service.key
+    gateway = certify(key, address="ab" * 32, at=AT, key=HELD.public, name="alice", origin=origin)
+    refused = scene.refuses(
+        "held-elsewhere", added(Delegate(gateway, MailGrade.TOKEN), by="alice", key=scene.alice.key)
+    )
+    assert refused.values == {"name": "alice", "origin": origin}
+
+
 # --- links ------------------------------------------------------------------------------------------------------------
 
 
