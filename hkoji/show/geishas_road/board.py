@@ -24,12 +24,13 @@ _COLUMN: Final = 10
 _ROOM: Final = 9
 """Width for the guests of a teahouse, all five of them."""
 _PAINT: Final = dict(zip(COLOURS, ("red", "yellow", "cyan", "green", "bold"), strict=True))
-_HELP: Final = {
+HELP: Final = {
     "R": tell("1 card, played at once"),
     "I": tell("the first kept, the second out"),
     "G": tell("3 shown: they play 1, you 2"),
     "C": tell("2 pairs shown: they play one"),
 }
+"""What each action means, in a few words."""
 _PLAYED: Final = {
     "R": tell("a reveal"),
     "I": tell("an intrigue"),
@@ -308,7 +309,7 @@ class GeishasRoadBoard(Board):
                 for code, name in self.names.items():
                     example = next((action for action in legal if action[0] == code), None)
                     if example:
-                        yield Choice(f"{code} {name}", example, self.say(_HELP[code]))
+                        yield Choice(f"{code} {name}", example, self.say(HELP[code]))
 
     # --- the sentences -----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.show.art import TONES
 from hkoji.show.board import Scene
-from hkoji.show.geishas_road.board import written_halves
+from hkoji.show.geishas_road.board import HELP, written_halves
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF
 from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, PAPER, ActionTile, Mat, TurnedUp
@@ -68,7 +68,7 @@ def action_tiles(state: GeishasRoadState, seat: Seat) -> tuple[ActionTile, ...]:
     """The actions of a seat, in order."""
     down = PACK.split(PACK.decode(state.intrigues[seat])) + PACK.split(PACK.decode(state.discards[seat]))
     return tuple(
-        ActionTile(code, NAMES[code], bool(state.used[seat] & BITS[code]), down if code == INTRIGUE else ())
+        ActionTile(code, NAMES[code], HELP[code], bool(state.used[seat] & BITS[code]), down if code == INTRIGUE else ())
         for code in CODES
     )
 

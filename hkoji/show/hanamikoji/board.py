@@ -20,12 +20,13 @@ from hkoji.show.deck import typed
 
 _COLUMN: Final = 6
 _COLOURS: Final = ("red", "yellow", "cyan", "green", "bold", "red", "cyan")
-_HELP: Final = {
+HELP: Final = {
     1: tell("1 card face down; it counts"),
     2: tell("2 cards face down; out of play"),
     3: tell("3 shown: they take 1, you 2"),
     4: tell("2 pairs shown: they take one"),
 }
+"""What each action means, in a few words."""
 _PLAYED: Final = {1: tell("a secret"), 2: tell("a trade-off"), 3: tell("a gift"), 4: tell("a competition")}
 _INTRODUCTION: Final = tell(
     """\
@@ -205,7 +206,7 @@ class HanamikojiBoard(Board):
         for number, name in self.names.items():
             example = next((action for action in legal if action[0] == str(number)), None)
             if example:
-                yield Choice(f"{number} {name}", self._typed(example), self.say(_HELP[number]))
+                yield Choice(f"{number} {name}", self._typed(example), self.say(HELP[number]))
 
     def _typed(self, action: str) -> str:
         return typed(self.deck, action, self.say)

@@ -10,6 +10,7 @@ from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, S
 from hkoji.rules.hanamikoji.position import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.show.board import Scene
+from hkoji.show.hanamikoji.board import HELP
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF
 from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, WIDTH, ActionTile, Mat, TurnedUp
@@ -57,6 +58,7 @@ def action_tiles(state: HanamikojiState, seat: Seat) -> tuple[ActionTile, ...]:
         ActionTile(
             str(number),
             NAMES[number],
+            HELP[number],
             bool(state.used[seat] & bit(number)),
             PACK.split(PACK.decode(down.get(number, 0))),
         )

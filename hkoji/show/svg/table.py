@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from hkoji.messages.text import Text
 from hkoji.rules.events import Seat
 from hkoji.show import art
 from hkoji.show.board import Scene
@@ -167,14 +168,14 @@ _LONGEST: Final = 17
 
 
 class ActionTile(NamedTuple):
-    """An action of a player: the character that its notation begins with, its name, and whether it has been taken.
+    """An action of a player: the character that its notation begins with, its name and what it means.
 
-    `down` are the cards that lie face down by it.
+    `used` says whether it has been taken; `down` are the cards that lie face down by it.
     """
 
     code: str
-    name: str
-    """A message."""
+    name: Text
+    hint: Text
     used: bool
     down: tuple[str, ...] = ()
 
