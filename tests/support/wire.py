@@ -15,7 +15,7 @@ _LENGTH: Final = re.compile(rb"^content-length: (\d+)\r\n", re.MULTILINE | re.IG
 
 
 class PageLoad(NamedTuple):
-    """What a browser asks for from one page on to the next: the paths, and the bytes of all bodies as they are sent.
+    """Requests of a browser from one page on to the next: their paths, and the bytes of all bodies as they are sent.
 
     A stream of events says no length, and counts as nothing.
     """
@@ -37,7 +37,7 @@ class Wire:
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
 
     def loads(self) -> list[PageLoad]:
-        """What has been loaded, page by page."""
+        """All loads, page by page."""
         found: list[PageLoad] = []
         for each in self._heard:
             path = each.decode()
