@@ -19,8 +19,8 @@ from tests.web.test_keys import KEPT, press, said
 from tests.web.test_keys import make_key as make_own_key
 
 LOAD = """async base => {
-  const [{ Session }, { Game }, { inWorker }, { follow }] = await Promise.all(
-    ['client/session.js', 'client/game.js', 'shared.js', 'shared.js'].map(name => import(base + name)));
+  const [{ Session }, { Game }, { follow, inWorker }] = await Promise.all(
+    ['client/session.js', 'client/game.js', 'shared.js'].map(name => import(base + name)));
   const session = new Session({ origin: location.origin, check: inWorker(base) });
   await session.meet();
   Object.assign(globalThis, { session, Game, follow });
@@ -146,3 +146,39 @@ def test_a_log_out_waits_for_a_copy_and_leaves_no_card(service: Service, phone: 
     phone.wait_for_url(f"{origin}/")
     assert phone.evaluate("indexedDB.databases()") == []
     assert json.loads(service.ask("GET", f"/v1/players/{name}").body)["name"] == name
+
+
+def test_a_log_out_reaches_the_other_tabs_and_takes_the_cards_of_a_refused_move_along(
+    service: Service, phone: Page, faults: Faults
+) -> None:
+    faults.expect("409 .*/entries")
+    host = Player(service, f"host-{secrets.token_hex(3)}").register()
+    game = joined(host, phone)
+    reply(host, game)
+    phone.goto(f"{phone.url.split('/g/')[0]}/g/{game}?side=guest")
+    hand = phone.locator("#play [data-role=hand] > *")
+    expect(hand.first).to_be_visible()
+    other = tab(phone, game)
+    refusal = {"status": 409, "json": {"code": "conflict"}}
+    other.route("**/entries", lambda route: route.fulfill(**refusal))
+    legal = other.evaluate("async id => (await new Game(session, id).view()).legal", game)
+    action = next(each for each in legal if each[0] == "1")
+    assert other.evaluate(MOVE, [game, action]) == "problem-conflict"
+    (kept,) = phone.evaluate(KEPT, "outbox")
+    assert action in kept
+    assert "opening" in kept
+    phone.evaluate("globalThis.stays = true")
+    other.goto(f"{phone.url.split('/g/')[0]}/me")
+    other.locator("#me-choices").wait_for()
+    other.click("[data-do=save-have]")
+    said(other, "cannot be copied")
+    press(other, "log-out")
+    expect(other.locator("#me-left")).to_be_visible()
+    phone.wait_for_function("() => !globalThis.stays && document.readyState === 'complete'")
+    phone.wait_for_timeout(500)
+    assert hand.count() == 0
+    assert phone.evaluate("sessionStorage.length") == 0
+    (kept,) = phone.evaluate(KEPT, "outbox")
+    assert json.loads(kept)["refused"] == "conflict"  # nothing else is signed for its place unless the player says so
+    assert action not in kept
+    assert "opening" not in kept

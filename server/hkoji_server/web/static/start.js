@@ -87,6 +87,17 @@ async function hasKey() {
   return (await indexedDB.databases()).some(each => each.name?.startsWith('hkoji-'));
 }
 
+/** The tabs of this browser: one in which the player leaves says so, and then nothing private stays in another. */
+function leaveTogether() {
+  const tabs = new BroadcastChannel('hkoji-left');
+  tabs.onmessage = () => {
+    body.replaceChildren();
+    sessionStorage.clear();
+    location.reload();
+  };
+  return tabs;
+}
+
 async function loadWords() {
   const answer = await fetch(`${base}words.${lang}.json`, { credentials: 'omit' });
   if (!answer.ok) throw new TypeError('there are no such words');
@@ -104,7 +115,7 @@ async function runModule() {
   }
   try {
     const [words, { run }] = await Promise.all([loadWords(), import(`./pages/${module}.js`)]);
-    const follows = await run({ body, base, words, showClock, tellNews });
+    const follows = await run({ body, base, words, showClock, tabs: leaveTogether(), tellNews });
     sessionStorage.removeItem('hkoji-reloaded');
     return follows;
   } catch (error) {

@@ -116,8 +116,11 @@ export async function logOut(session) {
     const { game } = view, views = IDBKeyRange.bound([game, 'view'], [game, 'view', []]);
     changes.push(['games', game, code ? { code } : undefined], ['evidence', views, undefined]);
   }
-  await store.keep([...changes, ['meta', 'me', undefined],
-    ['meta', 'left', { name: me.name, key: me.text }]]);
+  for (const refused of await store.list('outbox')) { // its place stays signed for, but its cards are not told
+    const { entry, sig } = JSON.parse(refused.bytes), bytes = JSON.stringify({ entry, sig });
+    changes.push(['outbox', [JSON.parse(entry).game, refused.seq], { ...refused, action: null, bytes }]);
+  }
+  await store.keep([...changes, ['meta', 'me', undefined], ['meta', 'left', { name: me.name, key: me.text }]]);
   await session.load();
 }
 

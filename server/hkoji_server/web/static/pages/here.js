@@ -5,7 +5,7 @@ import { refuse } from '../client/trust.js';
 import { keyFile, readCopy, toLetters } from '../log/write.js';
 import { explain, inWorker, speaker } from '../shared.js';
 
-/** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string}} Context */
+/** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string, tabs: BroadcastChannel}} Context */
 
 /** @param {string} id @returns {any} */
 export const place = id => document.getElementById(id);

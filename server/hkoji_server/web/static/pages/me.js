@@ -102,6 +102,7 @@ export async function run(context) {
     await keys.mayLeave(session);
     await endPush();
     await keys.logOut(session);
+    context.tabs.postMessage('left');
   }
 
   async function forget() {
@@ -112,6 +113,7 @@ export async function run(context) {
     }
     if (session.me) await endPush();
     await keys.forget(session);
+    context.tabs.postMessage('left');
     return location.assign('/');
   }
 
