@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from playwright.sync_api import Page
 
 from hkoji.cli.output import Exit
 from hkoji.client.transport import HttpAnswer
@@ -47,7 +48,7 @@ from tests.support.adversary import (
 from tests.support.lying_server import LyingServer, lying_server
 from tests.support.memory_service import AT
 from tests.support.page_player import PagePlayer, RefusedByPageError, page_player
-from tests.support.service import Player
+from tests.support.service import Player, Service
 from tests.support.shell import run
 from tests.web.test_join import DAYS
 
@@ -386,6 +387,39 @@ def test_a_game_that_changes_after_it_was_shown(scene: Scene) -> None:
     with pytest.raises(RefusedByPageError, match="game-changed"):
         scene.bob.game(game, "join", {"seen": "ab" * 32})
     assert scene.server.posts == sent
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
+
+FILL = """async ([base, size]) => {
+  const trust = await import(`${base}client/trust.js`), { openStore } = await import(`${base}client/session.js`);
+  const store = await openStore('of-a-liar'), game = '0'.repeat(32), tail = 'x'.repeat(size);
+  const at = '2026-11-20T12:00:00Z', head = 'ab'.repeat(32);
+  const heads = seq => trust.keepHead(store, game, { sig: tail, text: `{"at":"${at}","head":"${head}","seq":${seq}}` });
+  const others = kind => number => trust.keepEvidence(store, game, kind, `{"${kind}":"${number}${tail}"}`);
+  const kept = {};
+  for (const [kind, add] of [['head', heads], ['view', others('view')], ['refused', others('refused')]]) {
+    kept[kind] = 0;
+    for (let changes = await add(0); changes.length && kept[kind] < 99; changes = await add(++kept[kind])) {
+      await store.keep(changes);
+    }
+  }
+  const file = await trust.evidenceFile(store, 'a key', game, [], { cards: true });
+  return [kept, file.length];
+}"""
+
+
+def test_the_evidence_of_a_game_has_an_end(service: Service, phone: Page) -> None:
+    """No service can fill the storage of a browser by what it signs: 3.25 MiB of a game are kept, as by the command."""
+    size = 40_000
+    phone.goto(f"{service.url}/check")
+    kept, length = phone.evaluate(FILL, [phone.evaluate("document.body.dataset.static"), size])
+    room = {"view": 2**20, "head": 2**19, "refused": 2**20 + 3 * 2**18}
+    assert kept.keys() == room.keys()
+    for kind, number in kept.items():
+        assert room[kind] - size - 200 < number * (size + 200)
+        assert number * size < room[kind]
+    assert 3.2 * 2**20 - 3 * size < length < 3.25 * 2**20 + 200
 
 
 # --- logins, addresses and clocks -------------------------------------------------------------------------------------

@@ -195,11 +195,13 @@ const wrapped = (kind, it) => `{"${kind}":${signedText(it)}}`;
 const ROOM = { view: 2 ** 20, head: 2 ** 19, refused: 2 ** 20 + 3 * 2 ** 18 }; // bytes of one game, 3.25 MiB together
 const MOST = { view: 1024, head: 512, refused: 2048 };
 
+const fits = (kind, lines) =>
+  lines.length <= MOST[kind] && lines.reduce((sum, each) => sum + each.length + 1, 0) <= ROOM[kind];
+
 /** The changes of the store that add `line` to a game's evidence of this kind; none if it is there or does not fit. */
 export async function keepEvidence(store, game, kind, line) {
   const there = await store.list('evidence', game, kind);
-  const size = there.reduce((sum, each) => sum + each.length + 1, line.length + 1);
-  if (there.includes(line) || size > ROOM[kind] || there.length >= MOST[kind]) return [];
+  if (there.includes(line) || !fits(kind, [...there, line])) return [];
   return [['evidence', [game, kind, there.length], line]];
 }
 export const keepView = (store, game, view) => keepEvidence(store, game, 'view', wrapped('view', view));
@@ -218,10 +220,13 @@ export async function keepRefused(store, server, game, { lines = [], view = null
   return said.length;
 }
 
-/** Keeps a head that holds: of each entry the newest, the last before its deadline and the first after it. */
+/** Keeps a head that holds, if there is room: of each entry the newest, the last before its deadline and the first
+ *  after it. */
 export async function keepHead(store, game, head, deadline) {
   const said = decode(head.text), place = [game, said.seq, said.head];
   const all = [...await store.get('heads', place) ?? [], { at: said.at, ...head }];
+  const lines = [...(await store.list('heads', game)).flat(), head].map(each => wrapped('head', each));
+  if (!fits('head', lines)) return [];
   const ordered = all.sort((a, b) => seconds(a.at) - seconds(b.at));
   const before = ordered.filter(each => deadline && each.at <= deadline).at(-1);
   const after = ordered.find(each => deadline && each.at > deadline);
