@@ -30,7 +30,7 @@ HELP: Final = {
     "G": tell("3 shown: they play 1, you 2"),
     "C": tell("2 pairs shown: they play one"),
 }
-"""What each action means, in a few words."""
+"""The meaning of each action, in a few words."""
 _PLAYED: Final = {
     "R": tell("a reveal"),
     "I": tell("an intrigue"),

@@ -26,7 +26,7 @@ HELP: Final = {
     3: tell("3 shown: they take 1, you 2"),
     4: tell("2 pairs shown: they take one"),
 }
-"""What each action means, in a few words."""
+"""The meaning of each action, in a few words."""
 _PLAYED: Final = {1: tell("a secret"), 2: tell("a trade-off"), 3: tell("a gift"), 4: tell("a competition")}
 _INTRODUCTION: Final = tell(
     """\
