@@ -87,7 +87,7 @@ def test_a_wish_to_call_off_is_withdrawn_and_two_end_the_game(host: Player, desk
 def test_a_player_resigns_after_a_second_question(host: Player, desk: Page) -> None:
     game = seated(desk, host, Hanamikoji())
     desk.locator("[data-role=more] > summary").click()
-    do(desk, "resign").click()
+    part(desk, "resign").locator("summary").click()
     expect(do(desk, "resign")).to_have_text("Resign for good?")
     assert not host.course(game).finished
     press(desk, "resign")

@@ -1,6 +1,5 @@
 // The page of a game for a player: hand, composer, messages and what else one can do. The board is that of the page.
-import { Game, messages, say as write } from '../client/game.js';
-import * as statements from '../client/game.js';
+import * as client from '../client/game.js';
 import { explain, follow, inWorker, speaker, watch } from '../shared.js';
 import { Session } from '../client/session.js';
 import { cardsOf, NOTATION } from '../log/write.js';
@@ -10,6 +9,8 @@ const COMPOSED = 'hkoji-composed';
 const TALK_DAYS = 7;
 const ASKED = { '-': 'play-answer', '>': 'play-order', '!': 'play-marker', '^': 'play-start' };
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
+const partOf = (within, role) => within.querySelector(`[data-role="${role}"]`);
+const tell = text => place('says').append(Object.assign(document.createElement('p'), { textContent: text }));
 const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
 
 /** Returns whether the page follows the game: it does so for a player.
@@ -34,12 +35,11 @@ async function show(context) {
   if (address.has('at') || address.has('eyes')) return; // a look back: there is nothing to do
   clear();
   document.getElementById('play')?.append(copyOf('t-play'));
-  const says = text => place('says').append(Object.assign(document.createElement('p'), { textContent: text }));
   try {
     const session = new Session({ origin: location.origin, check: inWorker(base) });
     await session.meet();
     if (!session.me) return clear();
-    const game = new Game(session, data.game ?? '');
+    const game = new client.Game(session, data.game ?? '');
     await game.turn(async () => { if (!game.lines.length) await game.fetchLog(); });
     if (game.seat === 1 && data.near === 'host' && !address.has('side')) {
       address.set('side', 'guest');
@@ -50,7 +50,7 @@ async function show(context) {
     if (game.last.head !== data.head) return again(game.last.head); // the page is of an earlier moment
     await new Player(session, game, view, context).show();
     return game.seat !== null;
-  } catch (error) { says(explain(words, error)) }
+  } catch (error) { tell(explain(words, error)) }
 }
 
 /** Loads the page anew, once for each head. Returns whether it does. */
@@ -62,7 +62,7 @@ function again(head) {
 }
 
 class Player {
-  /** @param {Session} session @param {Game} game @param {any} view @param {any} page what `run` has got */
+  /** @param {Session} session @param {client.Game} game @param {any} view @param {any} page what `run` has got */
   constructor(session, game, view, page) {
     this.session = session;
     this.game = game;
@@ -77,7 +77,7 @@ class Player {
 
   async show() {
     const { game, session } = this, { seat, status } = game;
-    for (const [key, values] of session.remarks) this.tell(this.say(key, values));
+    for (const [key, values] of session.remarks) tell(this.say(key, values));
     if (seat === null) return this.showInvited();
     const kept = await session.store.get('games', game.id);
     this.showSince(kept?.seen ?? game.last.seq);
@@ -86,6 +86,7 @@ class Player {
     if (status === 'open') this.showOpen(kept?.code);
     if (status === 'playing') this.showHand();
     this.showMore();
+    this.bind();
     this.act(() => this.showTalk());
     this.hear();
     if (sessionStorage.getItem(MOVED) === 'own') {
@@ -95,11 +96,6 @@ class Player {
       await this.offerPush();
     }
     if (await session.store.get('meta', 'push')) await import('./push.js').then(push => push.tend(session, this.lang));
-  }
-
-  /** Says something to the player, as text. */
-  tell(text) {
-    place('says').append(Object.assign(document.createElement('p'), { textContent: text }));
   }
 
   /** Does what a button asks for, once, and says why if it fails. With `reload` the page is loaded anew after it. */
@@ -115,7 +111,7 @@ class Player {
       location.reload();
     } catch (error) {
       place('says')?.replaceChildren();
-      this.tell(explain(this.words, error));
+      tell(explain(this.words, error));
       for (const each of enabled) each.disabled = false;
     }
   }
@@ -169,14 +165,10 @@ class Player {
 
   /** The host waits: the link again, and a way back. @param {string} [code] */
   showOpen(code) {
-    const shown = place('invited'), link = `${location.origin}/i/${this.game.id}#${code}`, [field] = shown.children;
+    const shown = place('invited'), [field] = shown.children;
     shown.hidden = false;
     field.hidden = field.nextElementSibling.hidden = !code;
-    field.value = code ? link : '';
-    this.press(shown, {
-      copy: () => this.act(() => navigator.clipboard.writeText(link)),
-      cancel: () => this.act(() => this.game.cancel(), { reload: true }),
-    });
+    field.value = code ? `${location.origin}/i/${this.game.id}#${code}` : '';
   }
 
   /** Somebody without a seat, whom the game waits for. */
@@ -185,16 +177,31 @@ class Player {
     if (game.status !== 'open' || invite?.link || (invite?.name && invite.name !== me.name)) return clear();
     place('asked').hidden = false;
     place('asked').lastElementChild.hidden = !invite;
-    const join = () => game.join({ seen: game.last.head });
-    this.press(place('asked'), {
-      join: () => this.act(join, { reload: true }),
-      decline: () => this.act(() => statements.decline(game), { reload: true }),
-    });
+    this.bind();
   }
 
-  /** @param {HTMLElement} within @param {Object<string, () => any>} deeds by the name of their button */
-  press(within, deeds) {
-    for (const each of within.querySelectorAll('button')) each.onclick = deeds[each.dataset.do ?? ''] ?? each.onclick;
+  /** Has each button with `data-do` do what it names. */
+  bind() {
+    const { game } = this, bind = (deeds, options = {}) => {
+      for (const it of document.querySelectorAll('main [data-do]')) {
+        const each = /** @type {HTMLButtonElement} */ (it), deed = deeds[each.dataset.do ?? ''];
+        if (deed) each.onclick = () => this.act(deed, options);
+      }
+    };
+    bind({
+      annul: () => client.annul(game),
+      cancel: () => game.cancel(),
+      decline: () => client.decline(game),
+      give: () => client.give(game, Number(place('give').querySelector('select').value)),
+      join: () => game.join({ seen: game.last.head }),
+      resign: () => game.resign(),
+      withdraw: () => client.withdraw(game),
+    }, { reload: true });
+    bind({
+      copy: () => navigator.clipboard.writeText(place('invited').firstElementChild.value),
+      evidence: () => this.saveEvidence(place('cards').querySelector('input').checked),
+      rematch: async () => location.assign(`/g/${await client.rematch(game)}`),
+    });
   }
 
   showMore() {
@@ -205,27 +212,9 @@ class Player {
     place('give').hidden = !(playing && view.deadline && view.actor === 1 - view.seat);
     part('annul').hidden = !playing || wishes.includes(me.name);
     part('withdraw').hidden = !playing || !wishes.includes(me.name);
-    part('resign').hidden = !playing;
+    place('resign').hidden = !playing;
     place('cards').hidden = game.has('end');
-    const reload = { reload: true }, days = () => Number(more.querySelector('select').value);
-    this.press(more, {
-      give: () => this.act(() => statements.give(game, days()), reload),
-      annul: () => this.act(() => statements.annul(game), reload),
-      withdraw: () => this.act(() => statements.withdraw(game), reload),
-      resign: () => this.resign(part('resign')),
-      evidence: () => this.act(() => this.saveEvidence(place('cards').querySelector('input').checked)),
-    });
     if (place('over')) place('over').hidden = !game.has('join'); // nobody has played
-    if (place('over')) this.press(place('over'), { rematch: () => this.act(async () => {
-      location.assign(`/g/${await statements.rematch(game)}`);
-    }) });
-  }
-
-  /** Asks once more on the button, then resigns. */
-  resign(button) {
-    if (button.dataset.sure) this.act(() => this.game.resign(), { reload: true });
-    button.dataset.sure = 'yes';
-    button.textContent = this.say('play-resign-sure');
   }
 
   async saveEvidence(cards) {
@@ -235,10 +224,24 @@ class Player {
     link.click();
   }
 
+  /** Shows the messages, with a form for another one. */
   async showTalk() {
     const { game, session } = this, ended = game.status === 'over' && Date.parse(game.last.time) / 1000;
     if (!game.has('join') || (ended && ended + TALK_DAYS * 86_400 < session.now)) return;
-    await showTalk(game, document.getElementById('talk'), this.say, work => this.act(work));
+    const talk = /** @type {HTMLElement} */ (document.getElementById('talk'));
+    talk.replaceChildren(copyOf('t-talk'));
+    talk.hidden = false;
+    const form = /** @type {HTMLFormElement} */ (talk.querySelector('form')), area = form.text;
+    const list = async () => talk.querySelector('ol')?.replaceChildren(...(await client.messages(game)).map(message));
+    form.onsubmit = event => {
+      event.preventDefault();
+      if (area.value.trim()) this.act(async () => {
+        await client.say(game, area.value);
+        area.value = '';
+        await list();
+      });
+    };
+    await list();
   }
 
   /** Hears of entries: what needs no decision is sent at once, and of what the page does not show it tells. */
@@ -415,35 +418,13 @@ export function compose({ place, ruleset, names, hand, legal, say, send, compose
 export const visible = text => text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, each =>
   `[U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase()}]`);
 
-/** Shows the messages in `place`, with a form for another one. `act` does work, and says why it fails. */
-export async function showTalk(game, place, say, act) {
-  const template = /** @type {HTMLTemplateElement} */ (document.getElementById('t-talk'));
-  place.replaceChildren(template.content.cloneNode(true));
-  place.hidden = false;
-  const list = place.querySelector('ol'), form = place.querySelector('form'), [area] = form.elements;
-  const add = (parent, name, textContent) =>
-    parent.appendChild(Object.assign(document.createElement(name), { textContent }));
-
-  async function show() {
-    const found = await messages(game);
-    list.replaceChildren();
-    for (const { name, text, proved, gap } of found) {
-      const item = add(list, 'li', '');
-      if (gap) add(item, 'p', say('talk-gap'));
-      add(item, 'b', name);
-      if (text === null) add(item, 'p', say('talk-deleted'));
-      else add(item, 'p', visible(text)).dir = 'auto';
-      if (text !== null && !proved) add(item, 'p', say('talk-unproved', { name }));
-    }
+/** A message as the page shows it. */
+function message({ name, text, proved, gap }) {
+  const item = copyOf('t-message'), sent = text !== null;
+  partOf(item, 'name').textContent = name;
+  partOf(item, 'text').textContent = visible(text ?? '');
+  for (const [role, wanted] of Object.entries({ gap, text: sent, deleted: !sent, unproved: sent && !proved })) {
+    if (!wanted) partOf(item, role).remove();
   }
-
-  form.onsubmit = event => {
-    event.preventDefault();
-    if (area.value.trim()) act(async () => {
-      await write(game, area.value);
-      area.value = '';
-      await show();
-    });
-  };
-  await show();
+  return item;
 }
