@@ -74,3 +74,11 @@ def pictures() -> dict[str, Picture]:
 def toned(kind: str) -> dict[str, str]:
     """Returns the paints of a drawing for a kind of card."""
     return {**FIXED, "c": TONES[kind].colour, "l": TONES[kind].light}
+
+
+def icon(ground: str = "") -> str:
+    """Returns the mark of hkoji, its blossom, as a file; `ground` has shapes for a field of 64 by 64 behind it."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{"-8 -8 64 64" if ground else "0 0 48 48"}" '
+        f'stroke-linejoin="round" stroke-linecap="round">{ground}{pictures()["mF"].painted(toned("F"))}</svg>'
+    )

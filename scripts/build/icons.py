@@ -1,4 +1,4 @@
-"""Builds the pictures that are no SVG: the icons of the home screen from `icon.svg`, and that of an invitation.
+"""Builds the pictures that are no SVG: the icons of the home screen, and that of an invitation.
 
 Messengers show `invite.png` beside a link: the seven geisha of Hanamikoji as a hand of cards.
 
@@ -8,30 +8,23 @@ python -m scripts.build.icons --check   fail if the files differ
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Final
 
 import resvg_py
 
-from hkoji.show.art import TONES, pictures, toned
+from hkoji.show.art import TONES, icon, pictures, toned
 
 FOLDER: Final = Path(__file__).parents[2] / "server" / "hkoji_server" / "web" / "static"
 SIZES: Final = (192, 512)
-_SHAPES: Final = re.compile(r'<svg [^>]*viewBox="0 0 32 32"[^>]*>(.*)</svg>\s*', re.DOTALL)
 _GROUND: Final = "#fff8ec"
 
 
 def build() -> dict[Path, bytes]:
     """Path and contents of every file."""
-    found = _SHAPES.fullmatch((FOLDER / "icon.svg").read_text(encoding="utf-8"))
-    assert found is not None
     # Phones cut icons to shapes of their own: an eighth at each edge is only ground.
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-5 -5 42 42"><rect x="-5" y="-5" width="42" height="42" '
-        f'fill="{_GROUND}"/>{found[1]}</svg>'
-    )
+    svg = icon(f'<rect x="-8" y="-8" width="64" height="64" fill="{_GROUND}"/>')
     return {
         FOLDER / "invite.png": bytes(resvg_py.svg_to_bytes(svg_string=_invitation(), width=1200, height=630)),
         **{

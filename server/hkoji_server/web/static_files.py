@@ -99,6 +99,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
             body = path.read_bytes()
             yield path.relative_to(FOLDER).as_posix(), _shortened(path.suffix, body)
     yield art.FILE.name, art.FILE.read_bytes()
+    yield "icon.svg", art.icon().encode()
     for language in LANGUAGES:
         yield (
             f"words.{language}.json",
