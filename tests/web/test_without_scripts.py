@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import http.client
 import re
@@ -25,6 +24,7 @@ from hkoji.log.link_key import link_key
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from tests.support import loops
 from tests.support.service import Answer, Player, Service, begin, play, serving, two_players
 from tests.support.strict_html import StrictPage
 from tests.support.table import CODE
@@ -236,7 +236,7 @@ def test_a_failure_of_the_service_is_a_page_once(answers: bool) -> None:
     headers = [(b"accept", BROWSER["Accept"].encode())]
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers}
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(ErrorPages(failing)(scope, receive, send))
+        loops.run(ErrorPages(failing)(scope, receive, send))
     start, body = sent
     assert start["status"] == (429 if answers else 500)
     assert dict(start["headers"]).get(b"retry-after") == (b"7" if answers else None)
