@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from hkoji.game.agreement import UNTIMED, parse_time_control
 from hkoji.messages.text import LANGUAGES
@@ -15,7 +15,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.node_packages import node_packages
 from tests.support.service import Service, begin, play, two_players
-from tests.support.visits import DESK, PHONE
+from tests.support.visits import DESK, PHONE, Faults, visit
 
 FINDER: Final = Path(__file__).with_name("access.js").read_text()
 _NO_GAME: Final = "0" * 32
@@ -66,9 +66,38 @@ def site(service: Service) -> Site:
     return Site(f"http://127.0.0.1:{service.port}", paths)
 
 
-@pytest.fixture(autouse=True)
-def missing_pages(faults: Any) -> None:
-    faults.expect(r"404 .*/g/0{32}")
+class Screens:
+    """One page for each screen: what is looked at keeps nothing, and a new visitor costs more than a page."""
+
+    def __init__(self, chromium: Browser) -> None:
+        self.faults = Faults()
+        self.faults.expect(r"404 .*/g/0{32}")
+        self._chromium = chromium
+        self._pages: dict[str, Page] = {}
+
+    def __call__(self, screen: Mapping[str, object], scheme: Literal["light", "dark"] = "light") -> Page:
+        if str(screen) not in self._pages:
+            self._pages[str(screen)] = visit(self._chromium, self.faults, dict(screen))
+        page = self._pages[str(screen)]
+        page.emulate_media(color_scheme=scheme)
+        return page
+
+    def close(self) -> None:
+        for page in self._pages.values():
+            page.context.close()
+
+
+@pytest.fixture(scope="module")
+def all_screens(chromium: Browser) -> Iterator[Screens]:
+    made = Screens(chromium)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def screens(all_screens: Screens) -> Iterator[Screens]:
+    yield all_screens
+    assert all_screens.faults.unexpected == []
 
 
 def opened(page: Page, site: Site, name: str, language: str = "en") -> Page:
@@ -87,28 +116,28 @@ def looked_at(page: Page) -> dict[str, Any]:  # Any: JSON
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_texts_and_targets_that_are_large_enough(
-    visitor: Visitor, site: Site, name: str, scheme: str
+    screens: Screens, site: Site, name: str, scheme: Literal["light", "dark"]
 ) -> None:
-    page = visitor(PHONE, color_scheme=scheme)
     for language in LANGUAGES:
-        assert looked_at(opened(page, site, name, language)) == {"small": [], "pale": [], "tight": [], "sideways": 0}
+        found = looked_at(opened(screens(PHONE, scheme), site, name, language))
+        assert found == {"small": [], "pale": [], "tight": [], "sideways": 0}
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_fits_at_every_size(visitor: Visitor, site: Site, name: str) -> None:
+def test_a_page_fits_at_every_size(screens: Screens, site: Site, name: str) -> None:
     """At 400 %, and with texts twice as large at a desk, half as large again on a phone: WCAG 2.2, 1.4.4 and 1.4.10."""
     for screen, size in ((NARROW, 100), (DESK, 200), (PHONE, 150)):
-        page = opened(visitor(screen), site, name)
+        page = opened(screens(screen), site, name)
         page.evaluate(f"document.documentElement.style.fontSize = '{size}%'")
         assert looked_at(page)["sideways"] == 0, (screen, size)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(visitor: Visitor, site: Site, name: str) -> None:
+def test_axe_finds_nothing(screens: Screens, site: Site, name: str) -> None:
     packages = node_packages()
     if packages is None:
         pytest.skip("for want of a browser: node")
-    page = opened(visitor(PHONE), site, name)
+    page = opened(screens(PHONE), site, name)
     page.evaluate((packages / "axe-core" / "axe.min.js").read_text())
     found = page.evaluate("axe.run().then(({ violations }) => violations)")
     assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
