@@ -149,7 +149,7 @@ class PushedPage:
         self.look()
         self.press()
         self.pass_on()
-        self.wait_for("Tell me no more")
+        self.wait_for("Stop notices here")
 
 
 @pytest.fixture
@@ -167,21 +167,21 @@ def test_a_press_makes_a_channel_that_the_first_push_confirms(told: PushedPage) 
     told.look()
     assert told.said == [
         "This browser can tell you when it is your turn, also while no page is open.",
-        "Tell me here",
+        "Notify me here",
     ]
     assert told.subscribed is None  # never by itself
     told.press()
     assert told.pass_on()["event"] == "confirm"
-    told.wait_for("Tell me no more")
+    told.wait_for("Stop notices here")
     (channel,) = told.channels
     assert (channel["kind"], channel["off"], channel["confirmed"] is None) == ("push", None, False)
     assert told.subscribed == told.browser.endpoint + "1"
     (shown,) = told.shown()
     assert shown["title"] == "Notices arrive in this browser"
     told.look()
-    assert told.said[1] == "Tell me no more"
+    assert told.said[1] == "Stop notices here"
     told.press()
-    told.wait_for("Tell me here")
+    told.wait_for("Notify me here")
     assert (told.channels, told.subscribed) == ([], None)
 
 
@@ -251,7 +251,7 @@ def test_a_channel_that_the_service_has_removed_ends_the_subscription(told: Push
         told.channels[0]["id"],
     )
     told.look()
-    assert told.said[1] == "Tell me here"
+    assert told.said[1] == "Notify me here"
     assert told.subscribed is None
 
 
@@ -261,7 +261,7 @@ def test_a_push_service_that_refuses_leaves_no_channel_and_says_why(told: Pushed
     told.look()
     told.press()
     told.wait_for("403")
-    assert told.said[1] == "Tell me here"
+    assert told.said[1] == "Notify me here"
     assert told.channels == []
 
 
@@ -305,8 +305,8 @@ def test_the_button_is_on_the_page_of_the_own_key(told: PushedPage) -> None:
     told.look()
     told.page.goto(f"{told.url}/me")
     button = told.page.locator("#push button")
-    assert button.inner_text() == "Tell me here"
+    assert button.inner_text() == "Notify me here"
     button.click()
     told.hook.wait_for(1, 20)
     told.deliver(told.browser.open(told.hook.posts[0].body).decode())
-    told.page.locator("#push").get_by_text("Tell me no more").wait_for()
+    told.page.locator("#push").get_by_text("Stop notices here").wait_for()

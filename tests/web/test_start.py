@@ -54,12 +54,12 @@ def test_times_are_those_of_the_reader(
         "at => new Intl.DateTimeFormat('en', {dateStyle: 'medium', timeStyle: 'short'}).format(new Date(at))", moment
     )
     expect(deadline).to_have_text(wanted)
-    expect(page.locator('[data-role="left"]')).to_have_text(re.compile(r"^\(in 1[67] days\)$"))
+    expect(page.locator('[data-role="left"]')).to_have_text(re.compile(r"^1[67] days left$"))
     course = players[0].course(game)
     assert course.actor is not None
     assert players[1 - course.actor].give(game, course.head, 3 * 86_400 - 600).status in (200, 201)
     page.reload()
-    expect(page.locator('[data-role="left"]')).to_have_text("(in 19 days)")
+    expect(page.locator('[data-role="left"]')).to_have_text("19 days left")
 
 
 def test_news_comes_while_the_page_is_open(service: Service, players: tuple[Player, Player], phone: Page) -> None:

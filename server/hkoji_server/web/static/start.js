@@ -42,7 +42,8 @@ function showClock(until, now) {
   }
   const seconds = Math.max(0, (Date.parse(deadline.dateTime) - now) / 1000);
   const [unit, length] = UNITS.find(([, least]) => seconds >= least) ?? UNITS[2];
-  left.textContent = `(${new Intl.RelativeTimeFormat(lang).format(Math.floor(seconds / length), unit)})`;
+  const long = new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' });
+  left.textContent = left.dataset.text?.replace('{time}', long.format(Math.floor(seconds / length))) ?? '';
 }
 
 /** Asks for the clock: a gift moves the deadline without an entry. */

@@ -121,15 +121,14 @@ class Player {
   /** Whose turn it is, as the player reads it. */
   turn() {
     const { game: { seat, status }, other, say, view } = this;
-    if (status === 'over') return place('turn').textContent;
-    if (status === 'open') return say('play-open');
+    if (status === 'over' || status === 'open') return place('turn').textContent;
     if (!this.begun) return say('play-begins', { name: other });
     if (view.actor !== seat) return say('play-theirs', { name: other });
     return say(ASKED[view.legal[0]?.[0]] ?? 'play-yours', { name: other });
   }
 
   showHand() {
-    const { game, names, say, view } = this, down = place('down-near'), hand = [...view.hand].sort();
+    const { game, names, other, say, view } = this, down = place('down-near'), hand = [...view.hand].sort();
     const closed = view.faceDown.flatMap(({ cards }) => cardsOf(game.ruleset, `?${cards}`));
     down?.replaceChildren(...closed.map(name => picture(name, 'slip')));
     if (down) down.hidden = !closed.length;
@@ -143,20 +142,22 @@ class Player {
         sessionStorage.removeItem(COMPOSED);
       }, { reload: true });
       const composed = kept.startsWith(before) ? kept.slice(before.length) : '';
-      compose({ place: place('mine'), ruleset: game.ruleset, names, hand, legal, say, send, composed });
+      compose({ place: place('mine'), ruleset: game.ruleset, names, other, hand, legal, say, send, composed });
       return;
     }
     place('hand').append(...hand.map(name => picture(name, 'card')));
     place('hand').hidden = !hand.length;
   }
 
-  /** The moves since the player last looked, in the words of the page. @param {number} seen */
+  /** What was played since the player's own last move, in the words of the page. @param {number} seen the last entry
+   *  that was shown here before: a round that ended after it is told first of all */
   showSince(seen) {
-    const fresh = [...document.querySelectorAll('#moves li')].filter(each => /** @type {any} */ (each).value > seen);
-    const since = place('since');
+    const { game: { lines }, session: { me } } = this, since = place('since');
+    const own = lines.findLast(each => each.entry.by === me.name && each.entry.kind === 'move')?.entry.seq ?? 0;
+    const played = /** @type {HTMLLIElement[]} */ ([...document.querySelectorAll('#moves li:not(.note)')]);
+    const fresh = played.filter(each => each.value > own);
     since.hidden = !fresh.length;
-    since.open = this.game.lines.slice(seen + 1).some(each => each.entry.kind === 'reveal');
-    if (since.open) since.parentElement.prepend(since); // first of all, how the round went
+    if (lines.slice(seen + 1).some(each => each.entry.kind === 'reveal')) since.parentElement.prepend(since);
     since.querySelector('ol').append(...fresh.map(each => each.cloneNode(true)));
     for (const each of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('#moves [data-ended]'))) {
       if (Number(each.dataset.ended) > seen) since.append(each.cloneNode(true));
@@ -310,21 +311,24 @@ export function words(say, ruleset, names, action) {
 
 /**
  * Shows in `place` what can be chosen, and calls `send` with the action that the player sends.
- * @param {{place: HTMLElement, ruleset: string, names: string[], hand: string[], legal: string[],
+ * @param {{place: HTMLElement, ruleset: string, names: string[], other: string, hand: string[], legal: string[],
  *   say: import('../shared.js').Say, send: (action: string) => any, composed?: string}} given
  *   `composed` is a move that was chosen before, and is chosen again if it is still legal
  */
-export function compose({ place, ruleset, names, hand, legal, say, send, composed = '' }) {
+export function compose({ place, ruleset, names, other, hand, legal, say, send, composed = '' }) {
   const part = role => /** @type {any} */ (place.querySelector(`[data-role="${role}"]`)), { acts } = NOTATION[ruleset];
   const go = part('send').querySelector('button');
   const own = legal.some(action => acts.includes(action[0]));
   const first = legal.length === 1 ? legal[0] : legal.find(each => each === composed);
+  const offered = Array.from(document.querySelectorAll('.offer .slip'), each => each.getAttribute('data-card'));
   let action = '', timer = 0;
 
-  /** Takes up what would be sent now: an action, or none. */
-  function ready(found = '') {
+  /** Takes up what would be sent now: an action, or none, where `missing` says what is to be chosen. */
+  function ready(found = '', missing = say('act-one')) {
     action = found;
-    go.textContent = found ? words(say, ruleset, names, found) : say('act-none');
+    go.textContent = found ? words(say, ruleset, names, found) : missing;
+    const rest = found[0] === '-' && without(offered, cardsOf(ruleset, found));
+    if (rest) part('hint').textContent = say('act-rest', { name: other, cards: rest.join(' ') });
     part('notation').textContent = found;
     go.disabled = true;
     clearTimeout(timer);
@@ -341,6 +345,7 @@ export function compose({ place, ruleset, names, hand, legal, say, send, compose
     };
     part(role).replaceChildren(...buttons);
     part(role).hidden = false;
+    ready();
     if (first && actions.includes(first)) press(first);
     part('send').scrollIntoView({ block: 'nearest' }); // the button may be below the edge of the screen now
   }
@@ -391,7 +396,8 @@ export function compose({ place, ruleset, names, hand, legal, say, send, compose
     }
     part('hint').textContent = kinds.find(made => made.dataset.kind === kind)?.dataset.hint ?? '';
     part('variants').hidden = true;
-    ready(full.length === 1 ? full[0] : '');
+    const left = kind ? size(kind) - picked.length : 0;
+    ready(full.length === 1 ? full[0] : '', kind ? say('act-cards', { n: left }) : say('act-none'));
     if (action) part('send').scrollIntoView({ block: 'nearest' });
     if (full.length > 1) vary(full);
   }
