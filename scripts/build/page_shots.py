@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple, TypeVar
 
-from playwright.sync_api import Browser, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from hkoji.game.agreement import UNTIMED, parse_time_control
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -25,15 +25,19 @@ from tests.support import chance
 from tests.support.browsers import CHROMIUM_OPTIONS, find_browser
 from tests.support.docs import DOCS
 from tests.support.pixels import read_png, write_png
-from tests.support.service import begin, play, two_players
+from tests.support.service import Player, begin, play, two_players
 from tests.support.service_in_process import Inside, inside
 
 FOLDER: Final = DOCS / "images"
 LARGEST: Final = 60_000
 """Bytes of a picture."""
-ORIGIN: Final = "http://inside"
+ORIGIN: Final = "http://localhost"
+"""Nothing listens there: requests are answered in this process. A browser lets pages of this host use keys."""
 PHONE: Final = (360, 640)
 DESK: Final = (1280, 800)
+MOVES: Final = 17
+"""After so many moves of the first game it is the guest's turn, and a gift is possible."""
+SENT: Final = frozenset({"accept", "accept-language", "authorization"})
 _CLOCK: Final = UNTIMED._replace(clock=parse_time_control("3d/14d"))
 
 
@@ -46,7 +50,7 @@ class Apart:
     def __init__(self, folder: Path) -> None:
         self._thread = ThreadPoolExecutor(1)
         self._stack = ExitStack()
-        self.service = self.call(lambda: self._stack.enter_context(inside(folder, seed="page shots")))
+        self.service = self.call(lambda: self._stack.enter_context(inside(folder, seed="page shots", origin=ORIGIN)))
 
     def call(self, work: Callable[[], _Value]) -> _Value:
         """The value of a function that is called there."""
@@ -61,23 +65,29 @@ class Apart:
 
 
 class Shot(NamedTuple):
-    """A picture of a page: its address on the service, the size of the window, the reader's scheme and language."""
+    """A picture of a page: its address on the service, the size of the window, the reader's scheme and language.
+
+    A player has the key in the browser, and has chosen what `pressed` names: an action and the first cards.
+    """
 
     path: str
     size: tuple[int, int]
     scheme: str = "light"
     language: str = "en"
+    player: Player | None = None
+    pressed: tuple[str, int] = ("", 0)
 
 
 def shots(service: Inside) -> dict[str, Shot]:
     """Plays the games of the pictures. Returns each picture by the name of its file."""
     host, guest = two_players(service)
     row, road = (begin(host, guest, ruleset, _CLOCK) for ruleset in (Hanamikoji(), GeishasRoad()))
-    play(host, guest, row, 17)
+    play(host, guest, row, MOVES)
     play(host, guest, road, 13)
+    bob = Shot(f"/g/{row}", DESK, player=guest, pressed=("3", 3))
     return {
-        "hanamikoji.png": Shot(f"/g/{row}", DESK),
-        "hanamikoji-phone.png": Shot(f"/g/{row}", PHONE, "dark"),
+        "hanamikoji.png": bob,
+        "hanamikoji-phone.png": bob._replace(size=PHONE, scheme="dark"),
         "geishas-road.png": Shot(f"/g/{road}", DESK, "dark"),
         "geishas-road-phone.png": Shot(f"/g/{road}", PHONE),
         "invitation-phone.png": Shot(f"/i/{'0' * 32}", PHONE),
@@ -101,21 +111,45 @@ def take(browser: Browser, apart: Apart, shot: Shot) -> bytes:
         if asked.url.partition("?")[0].endswith("/events"):  # an answer without an end
             route.abort()
             return
-        headers = {name: each for name, each in asked.headers.items() if name in ("accept", "accept-language")}
-        got = apart.call(lambda: apart.service.ask(asked.method, asked.url.removeprefix(ORIGIN), headers=headers))
+        headers = {name: each for name, each in asked.headers.items() if name in SENT}
+        path, body = asked.url.removeprefix(ORIGIN), asked.post_data_buffer
+        got = apart.call(lambda: apart.service.ask(asked.method, path, raw=body or b"", headers=headers))
         route.fulfill(status=got.status, headers=got.headers, body=got.body)
 
     context.route("**/*", answer)
     page = context.new_page()
     page.clock.set_fixed_time(apart.service.clock.now)
+    if shot.player:
+        bring_key(page, shot.player)
     page.goto(f"{ORIGIN}{shot.path}")
     page.wait_for_load_state("load")
     page.wait_for_function("[...document.images].every(each => each.complete)")
+    if shot.player:
+        choose(page, *shot.pressed)
     picture = page.screenshot(animations="disabled", caret="hide")
     context.close()
     pixels = read_png(picture)
     sizes = (write_png(pixels, colours) for colours in (128, 96, 64))
     return next((each for each in sizes if len(each) <= LARGEST), write_png(pixels, 48))
+
+
+def bring_key(page: Page, player: Player) -> None:
+    """Brings a player's key into the browser, by the page of the own key."""
+    page.goto(f"{ORIGIN}/me")
+    page.fill("[data-do=bring-pasted] textarea", player.key.to_openssh().decode())
+    page.click("[data-do=bring-pasted] button")
+    page.fill("#bring-name input", player.name)
+    page.click("#bring-name button")
+    page.locator("#me-choices").wait_for()
+
+
+def choose(page: Page, action: str, cards: int) -> None:
+    """Chooses an action and the first cards of the hand, until the page offers to send that."""
+    page.click(f"[data-kind='{action}']")
+    for number in range(cards):
+        page.locator("[data-role=hand] button").nth(number).click()
+    page.locator("[data-role=send] button:enabled").wait_for()
+    page.mouse.move(0, 0)
 
 
 @contextmanager

@@ -118,7 +118,7 @@ def test_a_rematch_is_opened_for_the_opponent(host: Player, desk: Page) -> None:
     load_anew(desk)
     with desk.expect_navigation(url="**/g/*"):
         do(desk, "rematch").click()
-    expect(part(desk, "turn")).to_have_text("Waiting for somebody to join")
+    expect(part(desk, "turn")).to_have_text(f"The game waits for {host.name} to join.")
     (waiting,) = host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"]
     assert waiting["agreement"]["rematch"] == game
     press_cancel = do(desk, "cancel")

@@ -112,6 +112,7 @@ def test_a_key_that_is_here_is_offered(host: Player, phone: Page) -> None:
     phone.goto(invite(host))
     name = f"bob-{secrets.token_hex(3)}"
     make_key(phone, name)
+    phone.click("#save-ways summary")
     phone.click("#save-password button")
     phone.click("#invite-go")
     phone.wait_for_url("**/g/*")
@@ -119,14 +120,20 @@ def test_a_key_that_is_here_is_offered(host: Player, phone: Page) -> None:
     phone.goto(second)
     expect(phone.locator("#invite-go")).to_have_text(f"Join as {name}")
     assert not phone.locator("#invite-name").is_visible()
+    assert not phone.locator("#save-file").is_visible()  # asked once, before the first game
     phone.click("#invite-go")
-    said(phone, "You have no copy")  # the copy is not proved yet
+    phone.wait_for_url("**/g/*")
+    assert host.lines(second.split("/i/")[1][:32])[2].entry.by == name
+
+
+def test_a_player_who_has_a_copy_leaves_none_in_the_browser(host: Player, phone: Page) -> None:
+    phone.goto(invite(host))
+    make_key(phone, f"bob-{secrets.token_hex(3)}")
     phone.click("button[data-do=save-have]")
     said(phone, "Good.")
     assert not phone.locator("#save-file").is_visible()  # the seed is gone, and with it all ways to copy it
     phone.click("#invite-go")
     phone.wait_for_url("**/g/*")
-    assert host.lines(second.split("/i/")[1][:32])[2].entry.by == name
 
 
 def test_a_name_that_is_taken_is_asked_for_again(host: Player, phone: Page) -> None:
@@ -270,6 +277,7 @@ def test_a_service_that_asks_new_players_for_a_code(
         code = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-1]
         page.fill("#invite-name input[name=code]", code)
         make_key(page, "bob")
+        page.click("#save-ways summary")
         page.click("#save-password button")
         page.click("#invite-go")
         page.wait_for_url("**/g/*")
@@ -353,6 +361,7 @@ def test_a_conflict_shows_why(host: Player, phone: Page) -> None:
     link = invite(host)
     phone.goto(link)
     make_key(phone, f"bob-{secrets.token_hex(3)}")
+    phone.click("#save-ways summary")
     phone.click("#save-password button")
     game, code = link.split("/i/")[1].split("#")
     Player(host.service, f"other-{secrets.token_hex(3)}").register().join(game, link_key(code))

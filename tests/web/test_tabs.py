@@ -36,6 +36,7 @@ def joined(host: Player, page: Page) -> str:
     link = invite(host)
     page.goto(link)
     make_key(page, f"bob-{secrets.token_hex(3)}")
+    page.click("#save-ways summary")
     page.click("#save-password button")
     page.click("#invite-go")
     page.wait_for_url("**/g/*")

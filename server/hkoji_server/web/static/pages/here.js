@@ -116,6 +116,7 @@ function long(seconds, lang) {
   return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size);
 }
 
+const TIME = /** @type {const} */ ({ dateStyle: 'medium', timeStyle: 'short' });
 const joined = parts => parts.filter(Boolean).join(' ');
 
 /** The agreement and the options of a checked log. */
@@ -138,6 +139,6 @@ export function terms(say, lang, { host, ruleset, agreement: { clock, expires, r
       say(rated ? 'invite-is-rated' : 'invite-not-rated'),
       series && say('invite-series', { number: series.number, games: series.games }),
     ]),
-    until: expires ? new Date(expires).toLocaleString(lang) : say('invite-always'),
+    until: expires ? new Intl.DateTimeFormat(lang, TIME).format(new Date(expires)) : say('invite-always'),
   };
 }

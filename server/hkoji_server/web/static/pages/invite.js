@@ -19,6 +19,9 @@ function show(...ids) {
 function showTerms(say, lang, { host, held, ruleset, agreement }) {
   const said = terms(say, lang, { host, ruleset, agreement });
   for (const [id, text] of Object.entries(said)) place(id).textContent = text;
+  for (const each of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-about]'))) {
+    each.hidden = each.dataset.about !== ruleset.name;
+  }
   place('held').hidden = !held;
   place('held').textContent = say('held-player', { name: host });
 }
@@ -35,7 +38,7 @@ export async function run(context) {
   }
   const game = new Game(session, link.game);
   const seat = () => location.replace(`/g/${link.game}${game.seat ? '?side=guest' : ''}`);
-  let saved = false, code = '', seen = '';
+  let known = false, saved = false, code = '', seen = ''; // `known`: the service knows the key that is here
 
   /** @param {() => any} work */
   async function act(work) {
@@ -47,10 +50,10 @@ export async function run(context) {
   }
 
   function showKey() {
-    const { name, seed } = session.me;
-    show('terms', ...(seed ? ['save'] : []), 'join');
+    const { name, seed } = session.me, fresh = seed && !known;
+    show('terms', ...(fresh ? ['save'] : []), 'join');
     place('go').textContent = say('invite-join-as', { name });
-    if (!seed) return;
+    if (!fresh) return;
     offerCopies(session.me, name, async () => {
       await session.proveCopy();
       tell('copy-proved');
@@ -59,7 +62,7 @@ export async function run(context) {
   }
 
   async function takeName(form) {
-    const name = form.name.value, { registration } = session.service;
+    const name = form.name.value.toLowerCase(), { registration } = session.service;
     code = form.code.value.trim();
     if (registration === 'code' && !code) return tell('invite-code-needed');
     if (await session.player(name)) return tell('problem-exists');
@@ -69,7 +72,7 @@ export async function run(context) {
   }
 
   async function join() {
-    if (session.me.seed && !saved) {
+    if (session.me.seed && !known && !saved) {
       saved = true; // asked once: the next press joins without a file
       return tell('invite-without-file');
     }
@@ -100,6 +103,7 @@ export async function run(context) {
     seen = game.last.head;
     showTerms(say, lang, shown);
     tell('');
+    known = Boolean(session.me) && await session.store.get('meta', 'registered') === session.me.text;
     if (session.me) return showKey();
     if (session.service.registration === 'closed') {
       show('terms');
