@@ -153,6 +153,7 @@ def test_a_key_file_goes_to_the_command_and_back(
     ):
         other = visitor(DESK)
         other.goto(f"{origin}/me")
+        other.locator("#me-bring").wait_for()
         brings(other)
         expect(other.locator("#own-name")).to_have_text(name)
         assert not [each for each in other.evaluate(KEPT, "keys") if "seed" in each]
