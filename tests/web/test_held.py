@@ -172,6 +172,7 @@ def test_a_host_who_lets_the_service_sign_too_is_reported(post: Post, phone: Pag
     game = opened["game"]
     phone.goto(opened["link"])
     make_key(phone, "bob")
+    phone.click("#save-ways summary")
     phone.click("#save-password button")
     phone.click("#invite-go")
     phone.wait_for_url("**/g/*")

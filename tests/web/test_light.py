@@ -75,6 +75,7 @@ def test_the_first_visit_of_a_player(tmp_path: Path, chromium: Browser, faults: 
         game = link.split("/i/")[1][:32]
         page.goto(link)
         make_key(page, f"bob-{secrets.token_hex(3)}")
+        page.click("#save-ways summary")
         page.click("#save-password button")
         page.click("#invite-go")
         page.wait_for_url(f"**/g/{game}*")
