@@ -121,10 +121,9 @@ class Player {
   /** Whose turn it is, as the player reads it. */
   turn() {
     const { game: { seat, status }, other, say, view } = this;
-    if (status === 'over' || status === 'open') return place('turn').textContent;
+    if (status !== 'playing') return place('turn').textContent;
     if (!this.begun) return say('play-begins', { name: other });
-    if (view.actor !== seat) return say('play-theirs', { name: other });
-    return say(ASKED[view.legal[0]?.[0]] ?? 'play-yours', { name: other });
+    return say(view.actor !== seat ? 'play-theirs' : ASKED[view.legal[0]?.[0]] ?? 'play-yours', { name: other });
   }
 
   showHand() {
@@ -345,7 +344,6 @@ export function compose({ place, ruleset, names, other, hand, legal, say, send, 
     };
     part(role).replaceChildren(...buttons);
     part(role).hidden = false;
-    ready();
     if (first && actions.includes(first)) press(first);
     part('send').scrollIntoView({ block: 'nearest' }); // the button may be below the edge of the screen now
   }
@@ -396,8 +394,8 @@ export function compose({ place, ruleset, names, other, hand, legal, say, send, 
     }
     part('hint').textContent = kinds.find(made => made.dataset.kind === kind)?.dataset.hint ?? '';
     part('variants').hidden = true;
-    const left = kind ? size(kind) - picked.length : 0;
-    ready(full.length === 1 ? full[0] : '', kind ? say('act-cards', { n: left }) : say('act-none'));
+    const missing = kind ? say('act-cards', { n: size(kind) - picked.length }) : say('act-none');
+    ready(full.length === 1 ? full[0] : '', full.length ? undefined : missing);
     if (action) part('send').scrollIntoView({ block: 'nearest' });
     if (full.length > 1) vary(full);
   }

@@ -19,9 +19,7 @@ function show(...ids) {
 function showTerms(say, lang, { host, held, ruleset, agreement }) {
   const said = terms(say, lang, { host, ruleset, agreement });
   for (const [id, text] of Object.entries(said)) place(id).textContent = text;
-  for (const each of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-about]'))) {
-    each.hidden = each.dataset.about !== ruleset.name;
-  }
+  for (const each of document.querySelectorAll(`.about:not(.${CSS.escape(ruleset.name)})`)) each.remove();
   place('held').hidden = !held;
   place('held').textContent = say('held-player', { name: host });
 }
