@@ -150,6 +150,7 @@ def choose(page: Page, action: str, cards: int) -> None:
         page.locator("[data-role=hand] button").nth(number).click()
     page.locator("[data-role=send] button:enabled").wait_for()
     page.mouse.move(0, 0)
+    page.evaluate("scrollTo(0, 0)")
 
 
 @contextmanager
