@@ -82,7 +82,7 @@ class Player {
     const kept = await session.store.get('games', game.id);
     this.showSince(kept?.seen ?? game.last.seq);
     await session.store.keep([['games', game.id, { ...kept, seen: game.last.seq }]]);
-    place('turn').textContent = this.turn();
+    if (status === 'playing') place('turn').textContent = this.turn();
     if (status === 'open') this.showOpen(kept?.code);
     if (status === 'playing') this.showHand();
     this.showMore();
@@ -118,10 +118,9 @@ class Player {
 
   get begun() { return this.game.lines.filter(each => each.entry.kind === 'seed').length === 2 }
 
-  /** Whose turn it is, as the player reads it. */
+  /** Whose turn it is in a game that is being played. */
   turn() {
-    const { game: { seat, status }, other, say, view } = this;
-    if (status !== 'playing') return place('turn').textContent;
+    const { game: { seat }, other, say, view } = this;
     if (!this.begun) return say('play-begins', { name: other });
     return say(view.actor !== seat ? 'play-theirs' : ASKED[view.legal[0]?.[0]] ?? 'play-yours', { name: other });
   }
@@ -148,14 +147,11 @@ class Player {
     place('hand').hidden = !hand.length;
   }
 
-  /** What was played since the player's own last move, in the words of the page. @param {number} seen the last entry
-   *  that was shown here before: a round that ended after it is told first of all */
+  /** What was played since the own last move: first of all if a round has ended after `seen`. @param {number} seen */
   showSince(seen) {
     const { game: { lines }, session: { me } } = this, since = place('since');
     const own = lines.findLast(each => each.entry.by === me.name && each.entry.kind === 'move')?.entry.seq ?? 0;
-    const played = /** @type {HTMLLIElement[]} */ ([...document.querySelectorAll('#moves li:not(.note)')]);
-    const fresh = played.filter(each => each.value > own);
-    since.hidden = !fresh.length;
+    const fresh = [...document.querySelectorAll('#moves li')].filter(each => /** @type {any} */ (each).value > own);
     if (lines.slice(seen + 1).some(each => each.entry.kind === 'reveal')) since.parentElement.prepend(since);
     since.querySelector('ol').append(...fresh.map(each => each.cloneNode(true)));
     for (const each of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('#moves [data-ended]'))) {

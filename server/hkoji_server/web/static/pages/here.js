@@ -116,7 +116,6 @@ function long(seconds, lang) {
   return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size);
 }
 
-const TIME = /** @type {const} */ ({ dateStyle: 'medium', timeStyle: 'short' });
 const joined = parts => parts.filter(Boolean).join(' ');
 
 /** The agreement and the options of a checked log. */
@@ -139,6 +138,6 @@ export function terms(say, lang, { host, ruleset, agreement: { clock, expires, r
       say(rated ? 'invite-is-rated' : 'invite-not-rated'),
       series && say('invite-series', { number: series.number, games: series.games }),
     ]),
-    until: expires ? new Intl.DateTimeFormat(lang, TIME).format(new Date(expires)) : say('invite-always'),
+    until: expires ? new Date(expires).toLocaleString(lang, { dateStyle: 'long' }) : say('invite-always'),
   };
 }
