@@ -425,8 +425,8 @@ def test_the_evidence_of_a_game_has_an_end(service: Service, phone: Page) -> Non
 # --- logins, addresses and clocks -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("field", ["origin", "extra"])
-def test_a_login_for_another_place_is_not_signed(server: LyingServer, tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize(("field", "key"), [("origin", "login-elsewhere"), ("extra", "check-form")])
+def test_a_login_for_another_place_is_not_signed(server: LyingServer, tmp_path: Path, field: str, key: str) -> None:
     def change(path: str, answer: HttpAnswer) -> HttpAnswer:
         if path != "/v1/login/challenge":
             return answer
@@ -437,7 +437,7 @@ def test_a_login_for_another_place_is_not_signed(server: LyingServer, tmp_path: 
     with page_player(server.url, tmp_path / "bob") as bob:
         bob.arrive("bob")
         server.change = change
-        with pytest.raises(RefusedByPageError, match="login-elsewhere"):
+        with pytest.raises(RefusedByPageError, match=key):
             bob.session("token")
         assert ("POST", "/v1/login") not in server.asked
 

@@ -87,7 +87,7 @@ function lock(name, work) {
   return turn;
 }
 const memory = {
-  get: name => values.get(name) ?? null, set: (name, value) => values.set(name, value), clear: () => values.clear(),
+  getItem: name => values.get(name) ?? null, setItem: (name, value) => values.set(name, value), clear: () => values.clear(),
 };
 
 const kept = async () => readdirSync(folder).filter(each => each.endsWith('.json')).map(each => each.slice(0, -5));

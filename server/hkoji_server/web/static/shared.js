@@ -15,6 +15,19 @@ const policy = policies?.createPolicy('hkoji', { createScriptURL: allowed }) ?? 
 /** The address of one of the two workers, as a browser takes it: that which checks logs, and the service worker. */
 export const workerAddress = address => policy.createScriptURL(address);
 
+/** @param {string} id @returns {any} */
+export const place = id => document.getElementById(id);
+
+/** Why no key can be used here, as a key of WORDS: WebCrypto and locks exist on https and on this machine only. */
+export async function obstacle() {
+  if (!isSecureContext || !navigator.locks) return 'needs-https';
+  const pair = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']).catch(() => null);
+  return pair ? null : 'needs-ed25519';
+}
+
+/** A new element with a text. @param {string} name @param {string} [textContent] @returns {any} */
+export const element = (name, textContent) => Object.assign(document.createElement(name), { textContent });
+
 /** @typedef {Object<string, string | string[]>} Words  a list has the form for 1 and that for all other numbers */
 /** @typedef {(key: string, values?: Object<string, any>) => string} Say */
 
@@ -101,7 +114,7 @@ export async function stream(session, hear, signal) {
 
 /** How many games wait for the player. */
 export const waiting = async session =>
-  (await session.json('GET', '/v1/me/games?waiting=true&limit=100', undefined, { login: true })).games.length;
+  (await session.own('GET', '/v1/me/games?waiting=true&limit=100')).games.length;
 
 /** Shows the number in the title and in the icon of the tab. @param {number} count */
 export function showWaiting(count) {

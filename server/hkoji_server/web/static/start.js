@@ -30,6 +30,14 @@ function step(/** @type {KeyboardEvent} */ event) {
 
 const shownLast = () => !new URLSearchParams(location.search).has('at');
 
+/** How long there is until a time, in its largest unit: the number and the unit.
+ *  @param {string} until @param {number} now @returns {[number, 'day' | 'hour' | 'minute']} */
+function howLong(until, now) {
+  const seconds = Math.max(0, (Date.parse(until) - now) / 1000);
+  const [unit, length] = UNITS.find(([, least]) => seconds >= least) ?? UNITS[2];
+  return [Math.floor(seconds / length), unit];
+}
+
 /** Shows a deadline, which a gift may have moved, and how long there is, by the clock of the service: that of this
  *  device may be wrong. @param {?string} until @param {number} now */
 function showClock(until, now) {
@@ -40,10 +48,9 @@ function showClock(until, now) {
     deadline.title = '';
     showTimes();
   }
-  const seconds = Math.max(0, (Date.parse(deadline.dateTime) - now) / 1000);
-  const [unit, length] = UNITS.find(([, least]) => seconds >= least) ?? UNITS[2];
+  const [count, unit] = howLong(deadline.dateTime, now);
   const long = new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' });
-  left.textContent = left.dataset.text?.replace('{time}', long.format(Math.floor(seconds / length))) ?? '';
+  left.textContent = left.dataset.text?.replace('{time}', long.format(count)) ?? '';
 }
 
 /** Asks for the clock: a gift moves the deadline without an entry. */
@@ -80,7 +87,7 @@ function hearNews() {
 }
 
 /** The module of a page; those that `always` load need no key. */
-const MODULES = { check: 'check-file', front: 'home', game: 'game', invite: 'invite', me: 'me', player: 'player' };
+const MODULES = { check: 'check-file', front: 'home', game: 'game', invite: 'invite', me: 'me', player: 'me' };
 const ALWAYS = ['check', 'invite', 'me'];
 
 async function hasKey() {
@@ -116,7 +123,7 @@ async function runModule() {
   }
   try {
     const [words, { run }] = await Promise.all([loadWords(), import(`./pages/${module}.js`)]);
-    const follows = await run({ body, base, words, showClock, tabs: leaveTogether(), tellNews });
+    const follows = await run({ body, base, howLong, words, showClock, tabs: leaveTogether(), tellNews });
     sessionStorage.removeItem('hkoji-reloaded');
     return follows;
   } catch (error) {

@@ -1,9 +1,10 @@
 // Plays one game for the player of this browser: takes a seat, signs entries and statements, sends them until there is
 // a receipt. docs/spec/log.md, "Client rules". All that is signed is kept first; what is kept is sent, and nothing else
 // is signed for its place unless the player asks for that. It knows no rules of games.
-import { lineText, Reading } from './reading.js';
+import { Reading } from './reading.js';
 import { refuse } from './trust.js';
-import { base64, bytes, decode, encode, sha256, signed, to64 } from '../log/text.js';
+import { base64, bytes, decode, encode, lineText, sha256, signed, to64 } from '../log/text.js';
+import { timeText } from '../log/times.js';
 import { now, state } from '../log/write.js';
 import * as write from '../log/write.js';
 
@@ -129,7 +130,7 @@ export class Game extends Reading {
     const { sig: proof } = await write.state(this.session.me, 'hkoji.rekey.v1', { ...place, key, name, old });
     const { earlier } = await this.session.player(name);
     if (earlier.some(each => each.key === old && each.revoked)) { // then only the service can declare it
-      await this.session.json('POST', `${this.path}/recovery`, { proof }, { login: true });
+      await this.session.own('POST', `${this.path}/recovery`, { proof });
       await this.fetch();
     } else if (await this.store.get('keys', old)) await this.post('rekey', { key, old, proof });
     else this.session.remark('key-elsewhere');
@@ -225,7 +226,7 @@ export class Game extends Reading {
 
 /** Opens a new game. `terms` are ruleset, agreement, and `invite`: null, {name, key}, or `link`. */
 export async function open(session, { ruleset, agreement, invite }) {
-  const { game: id, line } = await session.json('POST', '/v1/offers', { agreement, ruleset }, { login: true });
+  const { game: id, line } = await session.own('POST', '/v1/offers', { agreement, ruleset });
   const game = new Game(session, id);
   return game.turn(async () => {
     await game.guarded([lineText(line)], null, () => game.accept([lineText(line)], null));
@@ -266,13 +267,13 @@ export const annul = game => about(game, 'annul');
 
 /** Asks the service to forget that wish. */
 export const withdraw = game => game.turn(async () => {
-  await game.session.call('DELETE', `${game.path}/statements/annul`, undefined, { login: true });
+  await game.session.own('DELETE', `${game.path}/statements/annul`);
   await game.fetch();
 });
 
 /** Declines an invitation by name. @param {string} [why] */
 export const decline = (game, why) => game.turn(async () => {
-  await game.session.json('POST', `${game.path}/decline`, why ? { why } : {}, { login: true });
+  await game.session.own('POST', `${game.path}/decline`, why ? { why } : {});
   await game.fetch();
 });
 
@@ -284,7 +285,7 @@ export async function messages(game) {
   const keys = new Map(game.seats.map(({ name, first, later }) => [name, [first, ...later.map(each => each.key)]]));
   const found = [], seen = new Set([NOTHING_SEEN]), texts = new Set();
   for (let next = 0; next !== null;) {
-    const page = await game.session.json('GET', `${game.path}/talk?after=${next}`, undefined, { login: true });
+    const page = await game.session.own('GET', `${game.path}/talk?after=${next}`);
     next = page.next;
     for (const { number, name, at, text, sig } of page.messages) {
       if (text === null) { found.push({ number, name, at, text: null, proved: false, gap: false }); continue }
@@ -321,7 +322,7 @@ async function rematches(game, players) {
   for (const status of ['open', 'playing', 'finished']) {
     for (let after = ''; after !== null;) {
       const query = `status=${status}&limit=100${after && `&after=${after}`}`;
-      const page = await game.session.json('GET', `/v1/me/games?${query}`, undefined, { login: true });
+      const page = await game.session.own('GET', `/v1/me/games?${query}`);
       for (const { agreement, deadline, game: id, guest, host, invite } of page.games) {
         const ours = [host, guest ?? invite].sort().join() === players.join() && agreement.rematch === game.id;
         if (!ours || (status === 'open' && deadline && Date.parse(deadline) / 1000 < game.session.now)) continue;
@@ -368,7 +369,7 @@ export async function rematch(game, expiresIn = 14 * DAY_SECONDS) {
     if (!theirs.length && mine.length) return mine[0];
     if (!theirs.length) {
       const terms = rematchTerms(game, game.seat), { name, key } = other;
-      const expires = new Date((game.session.now + expiresIn) * 1000).toISOString().replace(/\.\d+/, '');
+      const expires = timeText(Math.floor(game.session.now + expiresIn));
       await open(game.session, { ...terms, agreement: { ...terms.agreement, expires }, invite: { key, name } });
     } else if (mine[0] < theirs[0] && patience-- > 0) await new Promise(done => setTimeout(done, 300));
     else {

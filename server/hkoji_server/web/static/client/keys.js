@@ -1,6 +1,6 @@
 // What a player does with the keys of this browser: bring one here, take one up again, leave, be forgotten.
 // docs/spec/http.md, "Keys". It shows nothing.
-import { copyOf, newKey } from '../log/write.js';
+import { copyOf, newSeed } from '../log/write.js';
 import { fingerprint } from '../log/text.js';
 import { forgetStore } from './session.js';
 import { newPin, refuse, successor } from './trust.js';
@@ -13,9 +13,6 @@ export function standing(found, key) {
   return found.revoked || found.held?.key === found.key ? 'code' : 'other';
 }
 
-/** Keeps that the service knows the own key, and the keys before it. */
-const settle = (session, { earlier }) => session.registered(session.me.text, earlier.map(each => each.key));
-
 /** How the own key stands, and the key that is to replace it; finishes what an earlier visit has begun. */
 export async function ownStanding(session) {
   const { store } = session, seed = await store.get('meta', 'next');
@@ -24,7 +21,7 @@ export async function ownStanding(session) {
   if (next?.text === session.me.text) next = await endReplacing(session);
   const player = await session.player(session.me.name), how = standing(player, session.me.text);
   const registered = await store.get('meta', 'registered') === session.me.text;
-  if (how === 'right' && !registered) await settle(session, player);
+  if (how === 'right' && !registered) await session.registered(session.me.text, player.earlier);
   return { how, next, player, registered };
 }
 
@@ -34,18 +31,12 @@ export async function bring(session, copy, name) {
   if (how === 'code' && found.key === copy.text) refuse('key-revoked', { name });
   if (how !== 'right') refuse('key-of-another', { name });
   await session.keepKey(copy.seed, name);
-  await settle(session, found);
+  await session.registered(session.me.text, found.earlier);
   return session.proveCopy();
 }
 
-/** Takes another name for a key that is not registered yet. */
-export async function rename(session, name) {
-  await session.store.keep([['meta', 'me', { name, key: session.me.text }]]);
-  return session.load();
-}
-
 /** Makes the key that is to replace the own one as soon as the player has a copy. */
-export const beginReplacing = async ({ store }) => store.keep([['meta', 'next', (await newKey()).seed]]);
+export const beginReplacing = ({ store }) => store.keep([['meta', 'next', newSeed()]]);
 
 /** Replaces the own key by that one. */
 export async function replace(session, next) {
@@ -75,8 +66,8 @@ export async function keyToInvite(session, name) {
 
 /** Changes what the player has chosen at the service. A request that leaves something out would forget it. */
 export async function choose(session, change) {
-  const login = { login: true }, chosen = await session.json('GET', '/v1/me/settings', undefined, login);
-  await session.json('PUT', '/v1/me/settings', { ...chosen, ...change(chosen) }, login);
+  const chosen = await session.own('GET', '/v1/me/settings');
+  await session.own('PUT', '/v1/me/settings', { ...chosen, ...change(chosen) });
 }
 
 /** The player has compared a key, so what was learned before of this name counts no more. For the player's choice of
@@ -96,7 +87,7 @@ export async function unsent({ store }) {
 
 /** Ends the login; without a network it ends by itself within a day. */
 async function endLogin(session) {
-  await session.call('POST', '/v1/logout', undefined, { login: true }).catch(() => {});
+  await session.own('POST', '/v1/logout').catch(() => {});
   session.memory.clear();
 }
 

@@ -1,14 +1,11 @@
 // Reads one game as its player sees it: the log, the own cards, what the service says beside them. It believes nothing
 // that it has not checked against all that is kept here, and keeps as evidence what it refuses. It signs nothing.
-import { bytes, decode, parseLine, sha256 } from '../log/text.js';
+import { bytes, decode, lineText, parseLine, sha256 } from '../log/text.js';
 import { clockAfter, counted, seconds, timeText } from '../log/times.js';
-import { cardsOf, NOTATION } from '../log/write.js';
+import { cardsOf, cut, NOTATION, without } from '../log/write.js';
 import * as trust from './trust.js';
 
 const { refuse } = trust;
-/** A line of an answer, as it stands in a log file. */
-export const lineText = ({ entry, receipt, sig }) =>
-  `{"entry":${trust.quoted(entry)},"receipt":${trust.signedText(receipt)},"sig":"${sig}"}`;
 const ENDS = ['lapse', 'cancel', 'resign', 'timeout', 'annul', 'end'];
 
 export class Reading {
@@ -81,7 +78,7 @@ export class Reading {
 
   async fetchView() {
     const last = this.raw.length - 1, path = `${this.path}/view?after=${last}&clock=true`;
-    const answer = await this.session.json('GET', path, undefined, { login: true });
+    const answer = await this.session.own('GET', path);
     const fresh = answer.lines.map(lineText);
     await this.guarded(fresh, answer, async () => {
       if (answer.seq < last) refuse('log-shorter');
@@ -168,7 +165,7 @@ export class Reading {
     const view = await trust.readView(server, answer.view, id);
     if (view.head !== last.head || view.seq !== last.seq || view.seat !== this.seat) refuse('view-elsewhere');
     trust.verifyGrowth(kept?.view, view);
-    if (this.has('end')) trust.verifyEnd(this.deal, view, this.seat, NOTATION[this.ruleset].width);
+    if (this.has('end')) trust.verifyEnd(this.deal, view, this.seat, this.ruleset);
     this.openings = await this.ownOpenings(answer.openings);
     this.hand = view.dealt.length ? this.handOf(view.dealt.at(-1).cards) : [];
     for (const action of answer.legal) this.verifyAction(action);
@@ -195,26 +192,20 @@ export class Reading {
 
   /** The cards of the round that are still in the hand: those of the view, less what was played since. */
   handOf(dealt) {
-    const { width, acts } = NOTATION[this.ruleset], cut = text => text.match(new RegExp(`.{${width}}`, 'g')) ?? [];
-    const hand = cut(dealt);
+    const { ruleset } = this, { acts } = NOTATION[ruleset];
+    let hand = cut(ruleset, dealt);
     for (const { entry: { body, by, kind, seq } } of this.lines.slice(this.roundStart + 1)) {
       if (kind !== 'move' || by !== this.session.me.name || !acts.includes(body.action[0])) continue;
       const down = this.openings.filter(each => each.seq === seq).map(each => each.cards).join('');
-      for (const card of body.commit ? cut(down) : cardsOf(this.ruleset, body.action)) {
-        if (!hand.includes(card)) refuse('card-not-shown', { entry: seq });
-        hand.splice(hand.indexOf(card), 1);
-      }
+      const played = body.commit ? cut(ruleset, down) : cardsOf(ruleset, body.action);
+      hand = without(hand, played) ?? refuse('card-not-shown', { entry: seq });
     }
     return hand;
   }
 
   verifyAction(action) {
-    if (!NOTATION[this.ruleset].acts.includes(action[0])) return;
-    const left = [...this.hand];
-    for (const card of cardsOf(this.ruleset, action)) {
-      if (!left.includes(card)) refuse('legal-outside-hand', { action });
-      left.splice(left.indexOf(card), 1);
-    }
+    const own = NOTATION[this.ruleset].acts.includes(action[0]);
+    if (own && !without(this.hand, cardsOf(this.ruleset, action))) refuse('legal-outside-hand', { action });
   }
 
   /** The deadline of the entry that is owed, by the log and by what the service says of it; null without a clock. */

@@ -2,7 +2,7 @@
 // docs/spec/http.md; docs/spec/log.md, "Client rules". Every text is kept before it is sent, and sent again with the
 // same bytes. It shows nothing.
 import { newPin, refuse } from './trust.js';
-import { decode, fingerprint, sign } from '../log/text.js';
+import { fingerprint, readText, sign } from '../log/text.js';
 import { keyOf, now, state } from '../log/write.js';
 
 /**
@@ -109,27 +109,18 @@ const pause = seconds => new Promise(done => setTimeout(done, seconds * 1000));
 const LONGEST_WAIT = 60; // of all pauses of one request together, in seconds
 const CLOCK_SECONDS = 120;
 
-/** Takes turns with the other tabs of this browser. */
-export const turns = (name, work) => navigator.locks.request(name, work);
-
-/** What a tab keeps until it is closed: the login. A browser may refuse that; then each page logs in. */
-const tab = {
-  get: name => { try { return sessionStorage.getItem(name) } catch { return null } },
-  set: (name, value) => { try { sessionStorage.setItem(name, value) } catch { /* the next page logs in again */ } },
-  clear() { try { sessionStorage.clear() } catch { /* nothing was kept */ } },
-};
-
 export class Session {
   /** `platform` is what differs between a page and a test. @param {{origin: string, check: Function,
-   *   fetch?: Function, open?: Function, lock?: Function, kept?: Function, memory?: typeof tab}} platform */
+   *   fetch?: Function, open?: Function, lock?: Function, kept?: Function,
+   *   memory?: Pick<Storage, "getItem" | "setItem" | "clear">}} platform */
   constructor(platform) {
     this.origin = platform.origin;
     this.check = platform.check; // log/check.js, in a page by a worker
     this.fetch = platform.fetch ?? ((address, options) => fetch(address, options));
     this.open = platform.open ?? openStore;
     this.kept = platform.kept ?? keptServices;
-    this.lock = platform.lock ?? turns;
-    this.memory = platform.memory ?? tab;
+    this.lock = platform.lock ?? ((name, work) => navigator.locks.request(name, work)); // in turn with other tabs
+    this.memory = platform.memory ?? sessionStorage; // what a tab keeps until it is closed: the login
     /** @type {[string, object][]} keys and values of WORDS for the player, each once */ this.remarks = [];
     /** by how many seconds the service's clock is ahead of this device's */ this.ahead = 0;
     /** @type {any} */ this.service = null;
@@ -190,6 +181,9 @@ export class Session {
     return JSON.parse(await this.call(method, path, body, options) || 'null');
   }
 
+  /** The same of the player who is logged in. */
+  own(method, path, value = undefined) { return this.json(method, path, value, { login: true }) }
+
   compareClocks(time) {
     if (!time) return;
     this.ahead = Date.parse(time) / 1000 - Date.now() / 1000;
@@ -238,6 +232,12 @@ export class Session {
     return this.load();
   }
 
+  /** Takes another name for a key that is not registered yet. */
+  async rename(name) {
+    await this.store.keep([['meta', 'me', { name, key: this.me.text }]]);
+    return this.load();
+  }
+
   /** Forgets the seed: from now on the key can sign here, and cannot be copied. */
   async proveCopy() {
     const { seed, name, ...key } = this.me;
@@ -262,11 +262,12 @@ export class Session {
     return said;
   }
 
-  /** Keeps that the service knows the player by this key, after earlier ones. @param {string[]} earlier */
+  /** Keeps that the service knows the player by this key, after earlier ones. @param {{key: string}[]} earlier */
   registered(key, earlier = []) {
     const { name } = this.me, pin = newPin(name, key, 'compared');
+    const keys = [key, ...earlier.map(each => each.key)];
     return this.store.keep([['meta', 'registered', key], ['meta', 'me', { name, key }], ['meta', 'moving', undefined],
-      ['pins', name, { ...pin, keys: [key, ...earlier], compared: [key, ...earlier] }]]);
+      ['pins', name, { ...pin, keys, compared: keys }]]);
   }
 
   /** Registers the player. `code` is that of the operator. @param {string} [code] */
@@ -278,16 +279,14 @@ export class Session {
 
   /** The token of a login with the key; a new one if the last has ended. */
   async token(renew = false) {
-    const place = `hkoji-token ${this.origin} ${this.me.text}`, kept = JSON.parse(this.memory.get(place) ?? 'null');
+    const place = `hkoji-token ${this.origin} ${this.me.text}`, kept = JSON.parse(this.memory.getItem(place) ?? 'null');
     if (kept && !renew && Date.parse(kept.expires) / 1000 > this.now + 60) return kept.token;
-    const { text } = await this.json('POST', '/v1/login/challenge'), asked = decode(text, 1024);
-    // The one foreign text that is signed here.
-    const form = Object.keys(asked).join() === 'expires,nonce,origin,v' && asked.v === 1
-      && /^[0-9a-f]{64}$/.test(asked.nonce) && !Number.isNaN(Date.parse(asked.expires));
-    if (!form || asked.origin !== this.service.origin) refuse('login-elsewhere', { origin: asked.origin });
+    const { text } = await this.json('POST', '/v1/login/challenge');
+    const { origin } = readText(text, 'login'); // the one foreign text that is signed here
+    if (origin !== this.service.origin) refuse('login-elsewhere', { origin });
     const sig = await sign(this.me, 'hkoji.login.v1', text);
     const given = await this.json('POST', '/v1/login', { name: this.me.name, sig, text });
-    this.memory.set(place, JSON.stringify(given));
+    this.memory.setItem(place, JSON.stringify(given));
     return given.token;
   }
 
@@ -304,7 +303,7 @@ export class Session {
       await this.store.keep([['keys', key.text, key], ['meta', 'moving', moving]]);
     }
     const { earlier } = await this.json('POST', `/v1/players/${name}/key`, moving.body);
-    await this.registered(moving.key, earlier.map(each => each.key));
+    await this.registered(moving.key, earlier);
     return this.load();
   }
 
@@ -315,7 +314,7 @@ export class Session {
   async recover(code) {
     const said = await this.stated('recover');
     const { earlier } = await this.json('POST', `/v1/players/${this.me.name}/recovery`, { ...said, code });
-    await this.registered(this.me.text, earlier.map(each => each.key));
+    await this.registered(this.me.text, earlier);
     return this.load();
   }
 }

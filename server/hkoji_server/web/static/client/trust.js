@@ -1,8 +1,9 @@
 // Decides what this browser believes of a service and of players: keys, views, heads; and keeps what it refuses.
 // docs/spec/log.md, "Client rules"; docs/spec/evidence.md. Steps 1 to 7 of the audit are in log/check.js. Here is what
 // a log alone does not say: which key a name had before, and what this player was shown. It sends nothing.
-import { decode, fingerprint, signed } from '../log/text.js';
+import { decode, fingerprint, signed, signedText } from '../log/text.js';
 import { seconds } from '../log/times.js';
+import { cut } from '../log/write.js';
 
 /** Why something was refused: `key` and `values` of a text of WORDS. Nothing was signed, sent or accepted. */
 export class Refused extends Error {
@@ -176,11 +177,11 @@ export function verifyHeads(heads, lines) {
 }
 
 /** At the end, the cards that this player was shown are those that the seed has dealt, and then some of those drawn. */
-export function verifyEnd(deal, view, seat, width) {
+export function verifyEnd(deal, view, seat, ruleset) {
   for (const { round, cards } of view.dealt) {
     const dealt = deal.find(each => each.round === round);
     if (!dealt) continue;
-    const shown = cards.match(new RegExp(`.{${width}}`, 'g')) ?? [], hand = dealt.hands[seat];
+    const shown = cut(ruleset, cards), hand = dealt.hands[seat];
     const turns = [0, 1].map(first => dealt.draws.filter((_, n) => n % 2 === first)); // they draw in turn
     const fits = turns.some(mine => shown.every((card, n) => card === [...hand, ...mine][n]));
     if (!fits || shown.length < hand.length) refuse('view-not-dealt', { round });
@@ -189,8 +190,6 @@ export function verifyEnd(deal, view, seat, width) {
 
 // --- evidence --------------------------------------------------------------------------------------------------------
 
-export const quoted = text => `"${text.replaceAll('"', '\\"')}"`;
-export const signedText = ({ sig, text }) => `{"sig":"${sig}","text":${quoted(text)}}`;
 const wrapped = (kind, it) => `{"${kind}":${signedText(it)}}`;
 const ROOM = { view: 2 ** 20, head: 2 ** 19, refused: 2 ** 20 + 3 * 2 ** 18 }; // bytes of one game, 3.25 MiB together
 const MOST = { view: 1024, head: 512, refused: 2048 };

@@ -328,13 +328,18 @@ export function readBody(kind, body) {
 // --- lines
 const LONGEST_LINE = 2 ** 21 + 2 ** 13; // bytes of a line
 
+const quoted = text => `"${String(text).replaceAll('"', '\\"')}"`;
+export const signedText = ({ sig, text }) => `{"sig":${quoted(sig)},"text":${quoted(text)}}`;
+
+/** An entry with its receipt as a line of a log file, without its newline. */
+export const lineText = ({ entry, receipt, sig }) =>
+  `{"entry":${quoted(entry)},${receipt ? `"receipt":${signedText(receipt)},` : ''}"sig":${quoted(sig)}}`;
+
 /** "Files": reads a line without its newline. */
 export function parseLine(line) {
   need(line.length <= LONGEST_LINE, 'check-too-long');
-  const quote = text => `"${String(text).replaceAll('"', '\\"')}"`;
   const value = parse(line), { entry: text, receipt: signed, sig } = isObject(value) ? value : {};
-  const receipt = signed ? `"receipt":{"sig":${quote(signed.sig)},"text":${quote(signed.text)}},` : '';
-  need(line === `{"entry":${quote(text)},${receipt}"sig":${quote(sig)}}`, 'check-no-line');
+  need(line === lineText({ entry: text, receipt: signed, sig }), 'check-no-line');
   need(isBase64(sig) && (!signed || isBase64(signed.sig)), 'check-no-base64');
   const entry = readText(text, 'entry');
   readBody(entry.kind, entry.body);

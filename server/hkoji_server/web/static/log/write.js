@@ -3,13 +3,14 @@
 import {
   base64, bytes, concat, encode, field, hex, keyText, need, rawSignature, sha256, sign, to64, TYPE, u32, unhex,
 } from './text.js';
+import { timeText } from './times.js';
 
 /** A key: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a log writes it.
  *  @typedef {{key: CryptoKey, raw: Uint8Array, text: string}} Signer */
 /** Where the next entry comes: after entry `seq` with that head and time of record.
  *  @typedef {{game: string, seq: number, head: string, time: string}} Place */
 
-export const now = () => new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+export const now = () => timeText(Math.floor(Date.now() / 1000));
 
 export const fresh = count => hex(crypto.getRandomValues(new Uint8Array(count)));
 
@@ -83,8 +84,8 @@ export function readKeyFile(text) {
 /** @param {Uint8Array} seed @returns {Promise<Copy>} */
 export const copyOf = async seed => ({ ...await keyOf(seed), seed });
 
-/** A new key, which nothing keeps yet. */
-export const newKey = () => copyOf(unhex(fresh(32)));
+/** The 32 bytes of a new key, which nothing keeps yet. */
+export const newSeed = () => unhex(fresh(32));
 
 /** Reads a key from the text of its file, or from its 52 letters; `name` is the file's comment.
  *  @param {string} text @returns {Promise<Copy & {name: string}>} */
@@ -135,8 +136,21 @@ export const NOTATION = {
   'geishas-road': { width: 2, acts: 'RIGC', hides: { I: [[0], [1]] } },
 };
 
-export const cardsOf = (ruleset, action) =>
-  action.slice(1).match(new RegExp(`.{1,${NOTATION[ruleset].width}}`, 'g')) ?? [];
+/** The cards that stand in a text one after another. @returns {string[]} */
+export const cut = (ruleset, text) => text.match(new RegExp(`.{1,${NOTATION[ruleset].width}}`, 'g')) ?? [];
+
+export const cardsOf = (ruleset, action) => cut(ruleset, action.slice(1));
+
+/** The cards that are left of `from` without those of `list`; null if they are not all there.
+ *  @param {string[]} from @param {string[]} list */
+export function without(from, list) {
+  const left = [...from];
+  for (const each of list) {
+    if (!left.includes(each)) return null;
+    left.splice(left.indexOf(each), 1);
+  }
+  return left;
+}
 
 /** The body of a move, and the openings of its hidden cards. */
 export async function move(ruleset, { game, seq }, action) {

@@ -1,16 +1,14 @@
 // The page on which a log is checked: a chosen file, or the game that the address names. The file is sent nowhere.
-import { inWorker, speaker } from '../shared.js';
+import { element, inWorker, obstacle, place, speaker } from '../shared.js';
 import { fingerprint } from '../log/text.js';
 
 const MOST = 16 * 2 ** 20; // bytes
 const MARKS = { holds: '✓', fails: '✗', none: '–' };
 const PIN = /^([a-z0-9][a-z0-9_-]*)\s*[=:\s]\s*(ssh-ed25519 [A-Za-z0-9+/]+=*)(?:\s.*)?$/;
 
-const place = id => /** @type {any} */ (document.getElementById(id));
-
 export async function run({ base, words }) {
   const say = speaker(words), result = place('result'), file = place('file'), pins = place('pins');
-  if (!await canCheck()) return tell(result, say('check-no-ed25519'));
+  if (await obstacle()) return tell(result, say('check-no-ed25519'));
   const check = inWorker(base), game = new URLSearchParams(location.search).get('game') ?? '';
   const look = () => checkInto(result, say, check, read, pins.value).catch(error => tell(result, error.message));
   let read = /^[0-9a-f]{32}$/.test(game) ? () => fetchLog(game, say) : () => readFile(file.files[0], say);
@@ -18,13 +16,6 @@ export async function run({ base, words }) {
   file.onchange = () => { read = () => readFile(file.files[0], say); look(); };
   pins.onchange = look;
   await look();
-}
-
-/** Whether this browser verifies Ed25519 here: only newer ones do, and only by https or on loopback. */
-async function canCheck() {
-  const point = new Uint8Array(32).fill(0x66);
-  point[0] = 0x58; // the base point of the curve
-  return crypto.subtle?.importKey('raw', point, 'Ed25519', false, ['verify']).then(Boolean, () => false);
 }
 
 async function fetchLog(game, say) {
@@ -39,7 +30,7 @@ async function readFile(chosen, say) {
 }
 
 function tell(target, text) {
-  target.replaceChildren(Object.assign(document.createElement('p'), { textContent: text }));
+  target.replaceChildren(element('p', text));
 }
 
 /** Checks the bytes that `read` gives, and shows the result. `typed` has a name and a key in each line. */
@@ -64,7 +55,7 @@ function readPins(typed, say) {
 /** Shows the result of a check in `target`, by the template of the page. */
 export async function show(target, say, data, result, pins = {}) {
   const view = place('t-check').content.cloneNode(true), part = role => view.querySelector(`[data-role="${role}"]`);
-  const add = (role, textContent) => part(role).append(Object.assign(document.createElement('li'), { textContent }));
+  const add = (role, text) => part(role).append(element('li', text));
   part('verdict').textContent = verdict(say, data, result);
   for (const each of result.found) add('found', wordFinding(say, each));
   for (const step of view.querySelectorAll('[data-step]')) {

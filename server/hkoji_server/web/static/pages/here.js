@@ -3,19 +3,10 @@
 import { Session } from '../client/session.js';
 import { refuse } from '../client/trust.js';
 import { keyFile, readCopy, toLetters } from '../log/write.js';
-import { explain, inWorker, speaker } from '../shared.js';
+import { explain, inWorker, place, speaker } from '../shared.js';
 
-/** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string, tabs: BroadcastChannel}} Context */
-
-/** @param {string} id @returns {any} */
-export const place = id => document.getElementById(id);
-
-/** Why no key can be used here, as a key of WORDS: WebCrypto and locks exist on https and on this machine only. */
-export async function obstacle() {
-  if (!isSecureContext || !navigator.locks) return 'needs-https';
-  const pair = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']).catch(() => null);
-  return pair ? null : 'needs-ed25519';
-}
+/** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string, tabs: BroadcastChannel,
+ *   howLong: (until: string, now: number) => [number, 'day' | 'hour' | 'minute']}} Context */
 
 /** Fills a list with copies of a `<template>`. `read` gives for an item what its parts get, by their role: a text, or
  *  values of attributes. @param {any[]} items @param {(item: any) => any} read */
@@ -66,7 +57,9 @@ export function visit({ body, base, words }, says = 'says') {
       });
     }
   }
-  return { act, deeds, lang: body.dataset.lang ?? 'en', say, session, tell };
+  const copy = (text, said = 'copied') =>
+    navigator.clipboard.writeText(text).then(() => tell(said), () => tell('no-clipboard'));
+  return { act, copy, deeds, lang: body.dataset.lang ?? 'en', say, session, tell };
 }
 
 /** @type {any} the key that is offered, its file and name, and what to do when the player has shown the copy */
@@ -92,9 +85,8 @@ async function prove(text) {
 }
 
 /** What the buttons do. */
-export const copyDeeds = tell => ({
-  'save-copy': () =>
-    navigator.clipboard.writeText(offer.file).then(() => tell('save-kept'), () => tell('no-clipboard')),
+export const copyDeeds = ({ copy, tell }) => ({
+  'save-copy': () => copy(offer.file, 'save-kept'),
   'save-share': () => navigator.share(offer.shared).then(() => tell('save-kept'), () => {}),
   'save-password'({ username, password }) {
     // Some password managers take a form that is sent, and some only what they are asked to keep.

@@ -3,32 +3,26 @@
 // something is done with it.
 import { decline, Game, open } from '../client/game.js';
 import { keyToInvite } from '../client/keys.js';
-import { fill, obstacle, place, terms, visit } from './here.js';
-import { follow } from '../shared.js';
+import { timeText } from '../log/times.js';
+import { fill, terms, visit } from './here.js';
+import { follow, obstacle, place } from '../shared.js';
 
-const UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60]]);
 const OVER_SHOWN = 5;
 const BEFORE_DEAL = 4; // the number of the host's seed, the last entry that needs no decision
 
-/** How long there is until a time, such as "in 3 days". */
-function left(deadline, now, lang) {
-  if (!deadline) return '';
-  const seconds = Math.max(0, Date.parse(deadline) / 1000 - now);
-  const [unit, size] = UNITS.find(each => seconds >= each[1]) ?? UNITS[2];
-  return new Intl.RelativeTimeFormat(lang).format(Math.floor(seconds / size), unit);
-}
-
 /** @param {import('./here.js').Context} context */
 export async function run(context) {
-  const here = visit(context, 'home-says'), { act, deeds, lang, say, session, tell } = here;
+  const here = visit(context, 'home-says'), { act, copy, deeds, lang, say, session, tell } = here;
   if (await obstacle()) return;
   const titleOf = name => say(`game-${name}`);
+  const left = ({ deadline }) => (!deadline ? '' :
+    new Intl.RelativeTimeFormat(lang).format(...context.howLong(deadline, session.now * 1000)));
 
   async function all() {
     const found = [];
     for (let after = ''; after !== null;) {
       const path = `/v1/me/games?limit=100${after && `&after=${after}`}`;
-      const page = await session.json('GET', path, undefined, { login: true });
+      const page = await session.own('GET', path);
       found.push(...page.games);
       // Games that go on come first, then invitations.
       after = ['finished', 'cancelled'].includes(page.games.at(-1)?.status) ? null : page.next;
@@ -47,7 +41,7 @@ export async function run(context) {
     const row = (each, other) => ({ title: titleOf(each.ruleset.name), players: other ?? '' });
     const state = each => {
       if (each.status === 'finished') return say('home-over');
-      return ours(each) ? say('home-mine', { time: left(each.deadline, session.now, lang) }) :
+      return ours(each) ? say('home-mine', { time: left(each) }) :
         say('home-theirs', { name: each.to_move });
     };
     await fill('own-games', 't-own', [...playing, ...over], each => ({
@@ -61,7 +55,7 @@ export async function run(context) {
     await fill('waiting', 't-waiting', waiting, async each => {
       const { code } = await session.store.get('games', each.game) ?? {};
       const value = code ? `${location.origin}/i/${each.game}#${code}` : '', hidden = !code;
-      const time = left(each.deadline, session.now, lang);
+      const time = left(each);
       return {
         ...row(each, each.invite), state: time && say('home-expires', { time }), shown: { hidden }, address: { value },
         copy: { hidden, value }, share: { hidden: hidden || !navigator.share, value }, back: { value: each.game },
@@ -89,8 +83,7 @@ export async function run(context) {
       tell(form.name.value ? 'opened-for' : 'opened-link', { name: form.name.value });
       place('home').scrollIntoView();
     },
-    'copy-link': ({ value }) =>
-      navigator.clipboard.writeText(value).then(() => tell('copied'), () => tell('no-clipboard')),
+    'copy-link': ({ value }) => copy(value),
     'share-link': ({ value }) => navigator.share({ url: value }).catch(() => {}),
     async 'take-back'({ value }) {
       await new Game(session, value).cancel();
@@ -135,8 +128,7 @@ const DAYS = 14; // so long somebody can join
 
 /** The terms of the form, as `open` takes them; `invite` is `link` or {name, key}. */
 function newTerms(session, { clock, rated, ruleset }, invite) {
-  const control = JSON.parse(clock.value), end = new Date((session.now + DAYS * 86_400) * 1000);
-  const expires = end.toISOString().replace(/\.\d+/, '');
+  const control = JSON.parse(clock.value), expires = timeText(Math.floor(session.now + DAYS * 86_400));
   const agreement = { clock: control, expires, rated: rated.checked && control !== null, rematch: null, series: null };
   return { agreement, invite, ruleset: JSON.parse(ruleset.value) };
 }

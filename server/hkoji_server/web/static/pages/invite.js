@@ -1,8 +1,9 @@
 // The page of a link: from the code in the address to a seat in the game. docs/spec/log.md, "Invitation by link". The
 // code stays in the address until the join has its receipt, and is in no request.
 import { Game, readLink } from '../client/game.js';
-import { newKey } from '../log/write.js';
-import { copyDeeds, obstacle, offerCopies, place as byId, terms, visit } from './here.js';
+import { newSeed } from '../log/write.js';
+import { copyDeeds, offerCopies, terms, visit } from './here.js';
+import { obstacle, place as byId } from '../shared.js';
 
 // Android names any browser inside another program by "wv"; on an iPhone such a one does not call itself Safari.
 const IN_APP = /FBAN|FBAV|Instagram|Line\/|MicroMessenger|WhatsApp|Telegram|Snapchat|TikTok|; wv\)|iP(?!.*Safari)/;
@@ -26,7 +27,7 @@ function showTerms(say, lang, { host, held, ruleset, agreement }) {
 
 /** @param {import('./here.js').Context} context */
 export async function run(context) {
-  const { act: attempt, deeds, lang, say, session, tell } = visit(context, 'invite-says');
+  const here = visit(context, 'invite-says'), { act: attempt, copy, deeds, lang, say, session, tell } = here;
   const link = readLink(location.href), found = await obstacle();
   if (!link) return tell('invite-no-code');
   if (found) {
@@ -64,7 +65,7 @@ export async function run(context) {
     code = form.code.value.trim();
     if (registration === 'code' && !code) return tell('invite-code-needed');
     if (await session.player(name)) return tell('problem-exists');
-    await session.keepKey((session.me ?? await newKey()).seed, name);
+    await (session.me ? session.rename(name) : session.keepKey(newSeed(), name));
     tell('');
     return showKey();
   }
@@ -80,13 +81,9 @@ export async function run(context) {
     return seat();
   }
 
-  byId('save-file').onclick = () => { saved = true; tell('save-kept') };
-  /** @type {[string, Function][]} */ const ways = Object.entries(copyDeeds(tell));
-  const noted = ways.map(([name, deed]) => [name, it => { saved = true; return deed(it) }]);
-  deeds({
-    ...Object.fromEntries(noted),
-    'invite-copy-link': () => navigator.clipboard.writeText(location.href).then(() => tell('copied')),
-  });
+  byId('me-save').onclick = event => { saved ||= Boolean(event.target.closest('a, button')) };
+  byId('save-file').onclick = () => tell('save-kept');
+  deeds({ ...copyDeeds(here), 'invite-copy-link': () => copy(location.href) });
   if (found) return;
   place('name').onsubmit = event => { event.preventDefault(); act(() => takeName(event.target.elements)) };
   place('go').onclick = () => act(join);

@@ -1,9 +1,11 @@
 // The page of the own key: make it or bring it, keep a copy, register, replace, revoke, recover, leave; what the player
-// has chosen at the service, and what this browser keeps. Each state of the key shows some sections of me.html.
+// has chosen at the service, and what this browser keeps. Each state of the key shows some sections of me.html. And the
+// page of another player, whose key can be compared, and who can be blocked.
 import * as keys from '../client/keys.js';
 import { fingerprint } from '../log/text.js';
-import { newKey, readCopy } from '../log/write.js';
-import { copyDeeds, fill, obstacle, offerCopies, place, visit } from './here.js';
+import { newSeed, readCopy } from '../log/write.js';
+import { copyDeeds, fill, offerCopies, visit } from './here.js';
+import { obstacle, place } from '../shared.js';
 import * as push from './push.js';
 
 const SECTIONS = ['service', 'left', 'make', 'bring', 'own', 'save', 'register', 'recover', 'revoked', 'other',
@@ -14,6 +16,7 @@ const show = (...names) => { for (const each of SECTIONS) place(`me-${each}`).hi
 
 /** @param {import('./here.js').Context} context */
 export async function run(context) {
+  if (context.body.dataset.page === 'player') return showOther(context);
   const here = visit(context), { act, deeds, say, session, tell } = here;
   const found = await obstacle();
   if (found) return tell(found);
@@ -65,7 +68,7 @@ export async function run(context) {
     const how = keys.standing(await session.player(name), '');
     if (how === 'other') return tell('problem-exists');
     if (how === 'new' && session.service.registration === 'closed') return tell('registration-closed');
-    await session.keepKey((await newKey()).seed, name);
+    await session.keepKey(newSeed(), name);
     return render();
   }
 
@@ -92,7 +95,7 @@ export async function run(context) {
   // --- what is done with the own key
 
   async function register({ name, code }) {
-    if (name.value !== session.me.name) await keys.rename(session, name.value);
+    if (name.value !== session.me.name) await session.rename(name.value);
     await session.register(code.value.trim());
   }
 
@@ -123,14 +126,14 @@ export async function run(context) {
     await render();
   };
   deeds({
-    ...copyDeeds(tell), ...choiceDeeds(here), make, forget,
+    ...copyDeeds(here), ...choiceDeeds(here), make, forget,
     'bring-file': async ({ files }) => bring(await files[0].text()),
     'bring-pasted': ({ text }) => bring(text.value),
     'bring-password': ({ username, password }) => bring(password.value, username.value.trim().split(' ')[0]),
     'bring-name': ({ name }) => bring(read, name.value),
     'register': then(register),
     'recover': then(({ code }) => session.recover(code.value.trim())),
-    'make-again': then(async () => session.keepKey((await newKey()).seed, session.me.name)),
+    'make-again': then(() => session.keepKey(newSeed(), session.me.name)),
     'replace': then(() => keys.beginReplacing(session)),
     'revoke': then(() => session.revoke()),
     'come-back': then(() => keys.comeBack(session)),
@@ -143,12 +146,9 @@ export async function run(context) {
 
 // --- what the player has chosen, and what this browser keeps
 
-const asked = (session, method, path, body = undefined) =>
-  session.json(method, `/v1/me/${path}`, body, { login: true });
-
 /** Shows all of it. @param {any} here */
 async function showChoices({ say, session }) {
-  const { me, store } = session, get = name => asked(session, 'GET', name);
+  const { me, store } = session, get = name => session.own('GET', `/v1/me/${name}`);
   const [{ invites }, { blocks }, { channels }] = await Promise.all(['settings', 'blocks', 'channels'].map(get));
   place('invites').value = invites;
   place('blocks-none').hidden = blocks.length > 0;
@@ -174,8 +174,8 @@ async function showChoices({ say, session }) {
 
 /** What its buttons and forms do. @param {any} here */
 function choiceDeeds(here) {
-  const ask = async (...words) => {
-    await asked(here.session, ...words);
+  const ask = async (method, path, value = undefined) => {
+    await here.session.own(method, `/v1/me/${path}`, value);
     await showChoices(here);
     here.tell('chosen');
   };
@@ -189,4 +189,36 @@ function choiceDeeds(here) {
     'confirm-channel': ({ code, id }) => ask('POST', `channels/${id.value}/confirm`, { code: code.value.trim() }),
     'remove-channel': ({ value }) => ask('DELETE', `channels/${value}`),
   };
+}
+
+/** @param {import('./here.js').Context} context */
+async function showOther(context) {
+  const { act, deeds, session, tell } = visit(context), { key, name } = context.body.dataset;
+  if (await obstacle()) return;
+
+  async function render() {
+    const pin = await session.store.get('pins', name);
+    const { blocks } = await session.own('GET', '/v1/me/blocks');
+    const agreed = pin?.key === key && pin.how === 'compared', blocked = blocks.includes(name);
+    const shown = { compare: !agreed, block: !blocked, unblock: blocked };
+    for (const [id, wanted] of Object.entries(shown)) place(id).hidden = !wanted;
+    if (pin && pin.key !== key) tell('pin-differs', { name, fingerprint: await fingerprint(pin.key) });
+    else if (agreed) tell('compared', { name });
+  }
+  const then = work => async () => {
+    await work();
+    await render();
+  };
+  const change = method => then(() => session.own(method, `/v1/me/blocks/${name}`));
+  deeds({
+    compare: then(() => keys.compared(session, name, key)),
+    block: change('PUT'),
+    unblock: change('DELETE'),
+  });
+  await act(async () => {
+    await session.meet();
+    if (!session.me || session.me.name === name) return;
+    place('player-acts').hidden = false;
+    await render();
+  });
 }

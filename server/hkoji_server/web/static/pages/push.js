@@ -1,14 +1,13 @@
 // Has this browser told while no page is open: docs/spec/http.md, "Pushes". Only a press of a button asks for the
 // permission. In the store `meta` keeps the channel of this browser and its subscription, as `push`.
 import { Refused } from '../client/trust.js';
-import { explain, speaker, workerAddress } from '../shared.js';
+import { element, explain, speaker, workerAddress } from '../shared.js';
 
 const SETTINGS = { digest: [], format: 'json', quiet: null, zone: '+00:00' };
 const CODE_SECONDS = 60;
 
 /** @param {any} [value] */
-const ask = (session, method, path = '', value) =>
-  session.json(method, `/v1/me/channels${path}`, value, { login: true });
+const ask = (session, method, path = '', value) => session.own(method, `/v1/me/channels${path}`, value);
 const subscription = async () => (await navigator.serviceWorker.getRegistration('/'))?.pushManager.getSubscription();
 
 // `sw.js` passes the code of a channel on, perhaps before its id is known here.
@@ -70,8 +69,7 @@ async function standing(session) {
 /** Shows the state in a place, with a button. @param {HTMLElement} place @param {import('../shared.js').Words} words */
 export async function show(session, place, words, lang) {
   const say = speaker(words), { text, label, act } = await standing(session);
-  /** @param {any} name */
-  const add = (name, said) => place.appendChild(Object.assign(document.createElement(name), { textContent: said }));
+  const add = (name, said) => place.appendChild(element(name, said));
   place.replaceChildren();
   add('p', say(text));
   if (label) add('button', say(label)).onclick = async ({ target }) => {
