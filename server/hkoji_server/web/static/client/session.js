@@ -202,9 +202,7 @@ export class Session {
   async meet() {
     const service = this.service = await this.json('GET', '/v1/service');
     // The login is signed for this text, so an origin with a path or of another place is none that may be signed here.
-    if (new URL(service.origin).origin !== this.origin || new URL(service.origin).pathname !== '/') {
-      refuse('other-origin', { origin: service.origin });
-    }
+    if (new URL(service.origin).href !== `${this.origin}/`) refuse('other-origin', { origin: service.origin });
     const here = await fingerprint(service.key), others = (await this.kept()).filter(each => each !== here);
     this.store = await this.open(here);
     if (others.length && !await this.store.get('meta', 'service')) refuse('other-service-key', { fingerprint: here });
