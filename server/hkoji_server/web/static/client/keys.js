@@ -115,8 +115,8 @@ export async function logOut(session) {
   await session.load();
 }
 
-/** Who has logged out here, or null. */
-export const whoLeft = async ({ store }) => await store.get('meta', 'left') ?? null;
+/** Who has logged out here, if anybody has. */
+export const whoLeft = ({ store }) => store.get('meta', 'left');
 
 /** Logs in again with the key that stayed. */
 export async function comeBack(session) {
