@@ -72,11 +72,14 @@ def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, t
     link, name = invite(host, GeishasRoad(first="random")), f"bob-{secrets.token_hex(3)}"
     heard = Heard(phone)
     phone.goto(link)
-    expect(phone.locator("#invite-who")).to_have_text(f"{host.name} invites you to Geisha’s Road")
+    expect(phone.locator("#invite-who")).to_have_text(f"{host.name} invites you to Geisha's Road")
     expect(phone.locator("#invite-clock")).to_have_text(
         "3 days for each turn. A reserve of 14 days for the whole game."
     )
     expect(phone.locator("#invite-options")).to_contain_text("Chance decides who begins.")
+    phone.click("#invite-more summary")
+    expect(phone.locator("#invite-slowest")).to_have_text("At the slowest, a round takes 82 days.")
+    expect(phone.locator("section.about h2")).to_have_text("Geisha's Road")
     assert heard.posts == []  # nothing is used up by looking
     make_key(phone, name)
     assert heard.posts == []

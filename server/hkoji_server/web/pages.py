@@ -127,6 +127,7 @@ class Pages:
             page="invite",
             games=_games(),
             examples={name: example(name, language) for name in SHOWN_GAMES},
+            turns={name: RULESETS[name].most_turns for name in SHOWN_GAMES},
             origin=self._cases.origin,
             install_url=self._cases.settings.install_url,
         )

@@ -110,6 +110,12 @@ function long(seconds, lang) {
 
 const joined = parts => parts.filter(Boolean).join(' ');
 
+/** The most that a round takes by a clock, if a round has at most so many turns. No reserve is above its limit then. */
+export function longestRound(say, lang, { add, cap, move, rest }, turns) {
+  const round = long(turns * (move + add) + 2 * cap, lang);
+  return joined([say('invite-slowest', { round }), rest && say('invite-rest-too')]);
+}
+
 /** The agreement and the options of a checked log. */
 export function terms(say, lang, { host, ruleset, agreement: { clock, expires, rated, series } }) {
   return {

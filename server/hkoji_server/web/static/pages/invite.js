@@ -2,7 +2,7 @@
 // code stays in the address until the join has its receipt, and is in no request.
 import { Game, readLink } from '../client/game.js';
 import { newSeed } from '../log/write.js';
-import { copyDeeds, offerCopies, terms, visit } from './here.js';
+import { copyDeeds, longestRound, offerCopies, terms, visit } from './here.js';
 import { obstacle, place as byId } from '../shared.js';
 
 // Android names any browser inside another program by "wv"; on an iPhone such a one does not call itself Safari.
@@ -21,6 +21,9 @@ function showTerms(say, lang, { host, held, ruleset, agreement }) {
   const said = terms(say, lang, { host, ruleset, agreement });
   for (const [id, text] of Object.entries(said)) place(id).textContent = text;
   for (const each of document.querySelectorAll(`.about:not(.${CSS.escape(ruleset.name)})`)) each.remove();
+  const turns = /** @type {HTMLElement} */ (document.querySelector('.about')).dataset.turns, { clock } = agreement;
+  place('more').hidden = !clock;
+  place('slowest').textContent = clock ? longestRound(say, lang, clock, Number(turns)) : '';
   place('held').hidden = !held;
   place('held').textContent = say('held-player', { name: host });
 }
