@@ -116,23 +116,9 @@ export async function stream(session, hear, signal) {
 export const waiting = async session =>
   (await session.own('GET', '/v1/me/games?waiting=true&limit=100')).games.length;
 
-/** Shows the number in the title and in the icon of the tab. @param {number} count */
+/** Shows the number in the title of the tab. @param {number} count */
 export function showWaiting(count) {
   document.title = document.title.replace(/^(\(\d+\) )?/, count ? `(${count}) ` : '');
-  const icon = /** @type {HTMLLinkElement} */ (document.querySelector('link[rel="icon"]'));
-  if (!icon) return;
-  icon.dataset.plain ??= icon.href;
-  const canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
-  if (!count || !pen) return void (icon.href = icon.dataset.plain);
-  canvas.width = canvas.height = 64;
-  pen.fillStyle = '#b3261e';
-  pen.arc(32, 32, 32, 0, 7);
-  pen.fill();
-  pen.fillStyle = '#fff';
-  pen.font = 'bold 44px sans-serif';
-  pen.textAlign = 'center';
-  pen.fillText(count > 9 ? '9+' : String(count), 32, 48);
-  icon.href = canvas.toDataURL();
 }
 
 const LOOK = 300; // seconds: a signed head from time to time proves later that a move was held back

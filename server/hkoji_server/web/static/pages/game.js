@@ -1,8 +1,8 @@
 // The page of a game for a player: hand, composer, messages and what else one can do. The board is that of the page.
 import * as client from '../client/game.js';
-import { explain, follow, inWorker, speaker, watch } from '../shared.js';
+import { element, explain, follow, inWorker, speaker, watch } from '../shared.js';
 import { Session } from '../client/session.js';
-import { cardsOf, NOTATION } from '../log/write.js';
+import { cardsOf, NOTATION, without } from '../log/write.js';
 
 const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
 const COMPOSED = 'hkoji-composed';
@@ -10,7 +10,7 @@ const TALK_DAYS = 7;
 const ASKED = { '-': 'play-answer', '>': 'play-order', '!': 'play-marker', '^': 'play-start' };
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
 const partOf = (within, role) => within.querySelector(`[data-role="${role}"]`);
-const tell = text => place('says').append(Object.assign(document.createElement('p'), { textContent: text }));
+const tell = text => place('says').append(element('p', text));
 const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
 
 /** Returns whether the page follows the game: it does so for a player.
@@ -214,7 +214,7 @@ class Player {
   }
 
   async saveEvidence(cards) {
-    const text = await this.game.evidence({ cards }), link = document.createElement('a');
+    const text = await this.game.evidence({ cards }), link = element('a');
     link.href = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }));
     link.download = `${this.game.id.slice(0, 8)}.evidence`;
     link.click();
@@ -269,16 +269,6 @@ class Player {
 
 const DEAD = 400; // for so many ms after each change nothing can be sent: a finger may be on its way to another button
 
-/** The cards that are left of `from` without those of `list`; null if they are not all there. */
-function without(from, list) {
-  const left = [...from];
-  for (const each of list) {
-    if (!left.includes(each)) return null;
-    left.splice(left.indexOf(each), 1);
-  }
-  return left;
-}
-
 /** A card as the page draws it. @param {string} name @param {'card' | 'slip'} role @returns {HTMLElement} */
 export function picture(name, role) {
   const template = /** @type {HTMLTemplateElement} */ (document.getElementById(`t-${role}-${name}`));
@@ -287,7 +277,7 @@ export function picture(name, role) {
 
 /** @param {Node[]} inside */
 function button(inside, press) {
-  const made = document.createElement('button');
+  const made = element('button');
   made.type = 'button';
   made.ariaPressed = 'false';
   made.append(...inside);
@@ -344,7 +334,7 @@ export function compose({ place, ruleset, names, other, hand, legal, say, send, 
     part('send').scrollIntoView({ block: 'nearest' }); // the button may be below the edge of the screen now
   }
 
-  const text = said => [Object.assign(document.createElement('span'), { textContent: said })];
+  const text = said => [element('span', said)];
   part('send').hidden = false;
   go.onclick = () => { if (action) send(action); };
   ready();

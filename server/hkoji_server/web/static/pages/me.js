@@ -8,11 +8,10 @@ import { copyDeeds, fill, offerCopies, visit } from './here.js';
 import { obstacle, place } from '../shared.js';
 import * as push from './push.js';
 
-const SECTIONS = ['service', 'left', 'make', 'bring', 'own', 'save', 'register', 'recover', 'revoked', 'other',
-  'push', 'choices', 'kept', 'more', 'forget'];
-
-/** @param {string[]} names */
-const show = (...names) => { for (const each of SECTIONS) place(`me-${each}`).hidden = !names.includes(each); };
+/** Shows these sections of the page, and hides the other ones. @param {string[]} names */
+function show(...names) {
+  for (const each of place('me').querySelectorAll(':scope > .side')) each.hidden = !names.includes(each.id.slice(3));
+}
 
 /** @param {import('./here.js').Context} context */
 export async function run(context) {

@@ -54,28 +54,26 @@ export async function tend(session, lang) {
   if (granted) await subscribe(session, lang);
 }
 
-/** The state in a text of WORDS, and the deed that a button offers, with its text. */
+/** The state in a text of WORDS, and what a button offers: its text and its deed. @returns {Promise<any[]>} */
 async function standing(session) {
-  if (!session.service.push || !globalThis.PushManager) return { text: 'push-impossible' };
-  if (Notification.permission === 'denied') return { text: 'push-denied' };
+  if (!session.service.push || !globalThis.PushManager) return ['push-impossible'];
+  if (Notification.permission === 'denied') return ['push-denied'];
   const kept = await session.store.get('meta', 'push'), channels = kept ? (await ask(session, 'GET')).channels : [];
   const mine = channels.find(each => each.id === kept.id);
-  if (mine?.off) return { text: 'push-off', label: 'push-again', act: subscribe };
-  if (mine?.confirmed) return { text: 'push-on', label: 'push-stop', act: unsubscribe };
+  if (mine?.off) return ['push-off', 'push-again', subscribe];
+  if (mine?.confirmed) return ['push-on', 'push-stop', unsubscribe];
   if (kept) await unsubscribe(session); // a revocation has removed the channel, or its code has never come
-  return { text: 'push-none', label: 'push-start', act: subscribe };
+  return ['push-none', 'push-start', subscribe];
 }
 
 /** Shows the state in a place, with a button. @param {HTMLElement} place @param {import('../shared.js').Words} words */
 export async function show(session, place, words, lang) {
-  const say = speaker(words), { text, label, act } = await standing(session);
-  const add = (name, said) => place.appendChild(element(name, said));
-  place.replaceChildren();
-  add('p', say(text));
-  if (label) add('button', say(label)).onclick = async ({ target }) => {
-    target.disabled = true;
+  const say = speaker(words), [text, label, act] = await standing(session), button = element('button', say(label));
+  place.replaceChildren(element('p', say(text)), ...(label ? [button] : []));
+  button.onclick = async () => {
+    button.disabled = true;
     const failure = await act(session, lang).then(() => null, error => error);
     await show(session, place, words, lang);
-    if (failure) add('p', explain(words, failure));
+    if (failure) place.append(element('p', explain(words, failure)));
   };
 }
