@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -117,10 +118,11 @@ def play_out(page: Page, host: Player, game: str, press: Press, moves: int = 100
     return said
 
 
-@pytest.mark.parametrize("press", [tap, tab_to], ids=["touch", "keyboard"])
-@pytest.mark.parametrize(
-    "ruleset", [Hanamikoji(max_rounds=1), GeishasRoad(starting_markers="choose")], ids=["hanamikoji", "road"]
-)
+HANAMIKOJI: Final = Hanamikoji(max_rounds=1)
+ROAD: Final = GeishasRoad(starting_markers="choose")
+
+
+@pytest.mark.parametrize(("ruleset", "press"), [(ROAD, tap), (HANAMIKOJI, tab_to)], ids=["road-touch", "keyboard"])
 def test_a_whole_game_is_played_in_the_page(
     host: Player, visitor: Callable[..., Page], ruleset: Ruleset, press: Press
 ) -> None:
@@ -131,3 +133,12 @@ def test_a_whole_game_is_played_in_the_page(
     page.reload()
     expect(part(page, "over")).to_be_visible()
     assert host.course(game).finished
+
+
+@pytest.mark.parametrize(("ruleset", "press"), [(HANAMIKOJI, tap), (ROAD, tab_to)], ids=["touch", "road-keyboard"])
+def test_some_moves_are_played_the_other_way(
+    host: Player, visitor: Callable[..., Page], ruleset: Ruleset, press: Press
+) -> None:
+    page = visitor(PHONE if press is tap else DESK)
+    said = play_out(page, host, seated(page, host, ruleset), press, moves=5)
+    assert len(said) == 5
