@@ -28,6 +28,9 @@ export async function obstacle() {
 /** A new element with a text. @param {string} name @param {string} [textContent] @returns {any} */
 export const element = (name, textContent) => Object.assign(document.createElement(name), { textContent });
 
+/** The address of a file that is made here. @param {BlobPart} content */
+export const addressOf = content => URL.createObjectURL(new Blob([content], { type: 'application/octet-stream' }));
+
 /** @typedef {Object<string, string | string[]>} Words  a list has the form for 1 and that for all other numbers */
 /** @typedef {(key: string, values?: Object<string, any>) => string} Say */
 

@@ -63,8 +63,7 @@ async function askClock() {
 
 /** Says that there are entries which the page does not show. Nothing moves: the reader presses *Show*. */
 function tellNews(/** @type {string} */ name) {
-  const news = document.getElementById('news');
-  const text = place('news-text');
+  const news = document.getElementById('news'), text = place('news-text');
   if (!news || !text) return;
   text.textContent = (name === 'server' ? news.dataset.other : news.dataset.moved?.replace('{name}', name)) ?? '';
   news.hidden = false;
@@ -123,7 +122,7 @@ async function runModule() {
   }
   try {
     const [words, { run }] = await Promise.all([loadWords(), import(`./pages/${module}.js`)]);
-    const follows = await run({ body, base, howLong, words, showClock, tabs: leaveTogether(), tellNews });
+    const follows = await run({ body, base, howLong, lang, words, showClock, tabs: leaveTogether(), tellNews });
     sessionStorage.removeItem('hkoji-reloaded');
     return follows;
   } catch (error) {

@@ -29,26 +29,23 @@ export async function keptServices() {
   return names.map(name => name.slice(PREFIX.length));
 }
 
-/** Removes all that is kept of the service whose key has this fingerprint. Other tabs let go of it by themselves. */
-export function forgetStore(fingerprint) {
-  return new Promise((done, fail) => {
-    const asked = indexedDB.deleteDatabase(PREFIX + fingerprint);
-    asked.onsuccess = () => done(undefined);
-    asked.onerror = () => fail(asked.error);
-  });
-}
+/** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
+const answer = request => new Promise((done, fail) => {
+  request.onsuccess = () => done(request.result);
+  request.onerror = () => fail(request.error);
+});
 
-/** @param {string} name @param {number} [version] @returns {Promise<IDBDatabase>} */
+/** Removes all that is kept of the service whose key has this fingerprint. Other tabs let go of it by themselves. */
+export const forgetStore = fingerprint => answer(indexedDB.deleteDatabase(PREFIX + fingerprint));
+
+/** @param {string} name @param {number} [version] */
 function opened(name, version) {
-  return new Promise((done, fail) => {
-    const asked = indexedDB.open(name, version);
-    asked.onupgradeneeded = () => {
-      const there = asked.result.objectStoreNames;
-      for (const store of STORES) if (!there.contains(store)) asked.result.createObjectStore(store);
-    };
-    asked.onsuccess = () => done(asked.result);
-    asked.onerror = () => fail(asked.error);
-  });
+  const asked = indexedDB.open(name, version);
+  asked.onupgradeneeded = () => {
+    const there = asked.result.objectStoreNames;
+    for (const store of STORES) if (!there.contains(store)) asked.result.createObjectStore(store);
+  };
+  return answer(asked);
 }
 
 /** Opens the store of the service whose key has this fingerprint. @returns {Promise<Store>} */
@@ -60,11 +57,6 @@ export async function openStore(fingerprint) {
   });
   database.onversionchange = () => database.close(); // a newer page wants to add stores: it must not wait for this one
 
-  /** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
-  const answer = request => new Promise((done, fail) => {
-    request.onsuccess = () => done(request.result);
-    request.onerror = () => fail(request.error);
-  });
   return {
     get: (store, place) => answer(database.transaction(store).objectStore(store).get(place)),
     list(store, ...prefix) {

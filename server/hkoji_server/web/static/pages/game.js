@@ -1,6 +1,6 @@
 // The page of a game for a player: hand, composer, messages and what else one can do. The board is that of the page.
 import * as client from '../client/game.js';
-import { element, explain, follow, inWorker, speaker, watch } from '../shared.js';
+import { addressOf, element, explain, follow, inWorker, speaker, watch } from '../shared.js';
 import { Session } from '../client/session.js';
 import { cardsOf, NOTATION, without } from '../log/write.js';
 
@@ -14,8 +14,8 @@ const tell = text => place('says').append(element('p', text));
 const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
 
 /** Returns whether the page follows the game: it does so for a player.
- *  @param {{body: HTMLElement, words: import('../shared.js').Words, base: string, tellNews: (name: string) => void,
- *    showClock: (until: ?string, now: number) => void}} context */
+ *  @param {{body: HTMLElement, words: import('../shared.js').Words, base: string, lang: string,
+ *    tellNews: (name: string) => void, showClock: (until: ?string, now: number) => void}} context */
 export async function run(context) {
   const follows = await show(context);
   addEventListener('pagehide', clear);
@@ -68,8 +68,6 @@ class Player {
     this.game = game;
     this.view = view;
     this.page = page;
-    this.words = page.words;
-    this.lang = page.body.dataset.lang ?? 'en';
     this.say = speaker(page.words);
     this.names = game.seats.map(each => each.name);
     this.other = this.names[1 - (game.seat ?? 0)] ?? '';
@@ -95,11 +93,11 @@ class Player {
       place('turn').focus();
       await this.offerPush();
     }
-    if (await session.store.get('meta', 'push')) await import('./push.js').then(push => push.tend(session, this.lang));
+    if (await session.store.get('meta', 'push')) await (await import('./push.js')).tend(session, this.page.lang);
   }
 
   /** Does what a button asks for, once, and says why if it fails. With `reload` the page is loaded anew after it. */
-  async act(work, { reload = false } = {}) {
+  async act(work, reload = false) {
     const buttons = [...document.querySelectorAll('[data-role="mine"] button, [data-role="more"] button')];
     const enabled = /** @type {HTMLButtonElement[]} */ (buttons).filter(each => reload && !each.disabled);
     for (const each of enabled) each.disabled = true;
@@ -111,7 +109,7 @@ class Player {
       location.reload();
     } catch (error) {
       place('says')?.replaceChildren();
-      tell(explain(this.words, error));
+      tell(explain(this.page.words, error));
       for (const each of enabled) each.disabled = false;
     }
   }
@@ -138,7 +136,7 @@ class Player {
         sessionStorage.setItem(COMPOSED, before + action); // it is chosen again if the game has moved on meanwhile
         await game.move(action, { again: true });
         sessionStorage.removeItem(COMPOSED);
-      }, { reload: true });
+      }, true);
       const composed = kept.startsWith(before) ? kept.slice(before.length) : '';
       compose({ place: place('mine'), ruleset: game.ruleset, names, other, hand, legal, say, send, composed });
       return;
@@ -178,10 +176,10 @@ class Player {
 
   /** Has each button with `data-do` do what it names. */
   bind() {
-    const { game } = this, bind = (deeds, options = {}) => {
+    const { game } = this, bind = (deeds, reload = false) => {
       for (const it of document.querySelectorAll('main [data-do]')) {
         const each = /** @type {HTMLButtonElement} */ (it), deed = deeds[each.dataset.do ?? ''];
-        if (deed) each.onclick = () => this.act(deed, options);
+        if (deed) each.onclick = () => this.act(deed, reload);
       }
     };
     bind({
@@ -192,7 +190,7 @@ class Player {
       join: () => game.join({ seen: game.last.head }),
       resign: () => game.resign(),
       withdraw: () => client.withdraw(game),
-    }, { reload: true });
+    }, true);
     bind({
       copy: () => navigator.clipboard.writeText(place('invited').firstElementChild.value),
       evidence: () => this.saveEvidence(place('cards').querySelector('input').checked),
@@ -214,10 +212,8 @@ class Player {
   }
 
   async saveEvidence(cards) {
-    const text = await this.game.evidence({ cards }), link = element('a');
-    link.href = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }));
-    link.download = `${this.game.id.slice(0, 8)}.evidence`;
-    link.click();
+    const href = addressOf(await this.game.evidence({ cards })), download = `${this.game.id.slice(0, 8)}.evidence`;
+    Object.assign(element('a'), { download, href }).click();
   }
 
   /** Shows the messages, with a form for another one. */
@@ -242,7 +238,7 @@ class Player {
 
   /** Hears of entries: what needs no decision is sent at once, and of what the page does not show it tells. */
   hear() {
-    const { game, session, view } = this, { begun } = this, { head } = game.last;
+    const { begun, game, session, view } = this, { head } = game.last;
     const look = () => document.hidden || this.act(async () => {
       await game.refresh();
       if (game.last.head === head) return;
@@ -263,7 +259,7 @@ class Player {
     if (await store.get('meta', 'push-offered')) return;
     await store.keep([['meta', 'push-offered', true]]);
     const push = await import('./push.js');
-    await push.show(this.session, place('push'), this.words, this.lang);
+    await push.show(this.session, place('push'), this.page.words, this.page.lang);
   }
 }
 

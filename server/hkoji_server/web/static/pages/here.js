@@ -3,10 +3,10 @@
 import { Session } from '../client/session.js';
 import { refuse } from '../client/trust.js';
 import { keyFile, readCopy, toLetters } from '../log/write.js';
-import { explain, inWorker, place, speaker } from '../shared.js';
+import { addressOf, explain, inWorker, place, speaker } from '../shared.js';
 
-/** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string, tabs: BroadcastChannel,
- *   howLong: (until: string, now: number) => [number, 'day' | 'hour' | 'minute']}} Context */
+/** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string, lang: string,
+ *   tabs: BroadcastChannel, howLong: (until: string, now: number) => [number, 'day' | 'hour' | 'minute']}} Context */
 
 /** Fills a list with copies of a `<template>`. `read` gives for an item what its parts get, by their role: a text, or
  *  values of attributes. @param {any[]} items @param {(item: any) => any} read */
@@ -27,7 +27,7 @@ export async function fill(id, template, items, read) {
  *  it, while no button can be pressed, and says why if that fails. `deeds` says what elements with `data-do` do:
  *  buttons when pressed, forms when sent, others when changed.
  *  @param {Context} context @param {string} says the id of the line */
-export function visit({ body, base, words }, says = 'says') {
+export function visit({ base, lang, words }, says = 'says') {
   const session = new Session({ origin: location.origin, check: inWorker(base) }), say = speaker(words);
   const write = text => {
     place(says).textContent = text;
@@ -59,7 +59,7 @@ export function visit({ body, base, words }, says = 'says') {
   }
   const copy = (text, said = 'copied') =>
     navigator.clipboard.writeText(text).then(() => tell(said), () => tell('no-clipboard'));
-  return { act, copy, deeds, lang: body.dataset.lang ?? 'en', say, session, tell };
+  return { act, copy, deeds, lang, say, session, tell };
 }
 
 /** @type {any} the key that is offered, its file and name, and what to do when the player has shown the copy */
@@ -70,8 +70,7 @@ export function offerCopies(key, name, proved) {
   const file = keyFile(key.seed, key.raw, name), fileName = `${name}.key`;
   const shared = { files: [new File([file], `${fileName}.txt`, { type: 'text/plain' })] };
   offer = { file, key, proved, shared };
-  const href = URL.createObjectURL(new Blob([file], { type: 'application/octet-stream' }));
-  Object.assign(place('save-file'), { href, download: fileName });
+  Object.assign(place('save-file'), { href: addressOf(file), download: fileName });
   place('save-name').textContent = fileName;
   place('save-share').hidden = !navigator.canShare?.(shared);
   const { username, password } = place('save-password');

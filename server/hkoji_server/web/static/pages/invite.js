@@ -35,8 +35,7 @@ export async function run(context) {
   if (!link) return tell('invite-no-code');
   if (found) {
     show('elsewhere');
-    const why = found === 'needs-https' ? 'invite-plain-http' : 'invite-old-browser';
-    tell(why, { command: `hkoji join '${location.href}'` });
+    tell(`invite-${found}`, { command: `hkoji join '${location.href}'` });
   }
   const game = new Game(session, link.game);
   const seat = () => location.replace(`/g/${link.game}${game.seat ? '?side=guest' : ''}`);
