@@ -127,7 +127,7 @@ class Pages:
             page="invite",
             games=_games(),
             examples={name: example(name, language) for name in SHOWN_GAMES},
-            turns={name: RULESETS[name].most_turns for name in SHOWN_GAMES},
+            turns={name: RULESETS[name]().most_turns for name in SHOWN_GAMES},
             origin=self._cases.origin,
             install_url=self._cases.settings.install_url,
         )
@@ -189,7 +189,8 @@ class Pages:
             return self._no_such_place(request, reader, game, last)
         seq = last if at is None else int(at)
         clock = await self._cases.statements.clock(game) if at is None and eyes is None else None
-        made = edition(at, eyes, side, reader.language, reader.named, clock)
+        moved = clock and (clock.to_move, clock.deadline, clock.pace, clock.annul)  # what may change without an entry
+        made = edition(at, eyes, side, reader.language, reader.named, moved)
         tag = f"{stored[last if eyes else seq].head}-{made}"
         if (answer := unchanged(request, tag)) is not None:
             return answer
