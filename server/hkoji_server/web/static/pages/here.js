@@ -27,7 +27,7 @@ export async function fill(id, template, items, read) {
  *  it, while no button can be pressed, and says why if that fails. `deeds` says what elements with `data-do` do:
  *  buttons when pressed, forms when sent, others when changed.
  *  @param {Context} context @param {string} says the id of the line */
-export function visit({ base, lang, words }, says = 'says') {
+export function visit({ base, body, lang, words }, says = 'says') {
   const session = new Session({ origin: location.origin, check: inWorker(base) }), say = speaker(words);
   const write = text => {
     place(says).textContent = text;
