@@ -5,6 +5,7 @@ Playwright drives Debian's Chromium; it brings its own driver and no browser. Po
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.support.browsers import CHROMIUM_OPTIONS, needs_browser
-from tests.support.service import Service, serving
+from tests.support.service import Player, Service, serving
 from tests.support.visits import DESK, PHONE, Faults, visit
 
 
@@ -44,6 +45,19 @@ def faults() -> Iterator[Faults]:
     found = Faults()
     yield found
     assert found.unexpected == []
+
+
+@pytest.fixture
+def asked_about_names(faults: Faults) -> None:
+    """The console of a browser names each 404, also that by which the page learns that a name is free."""
+    faults.expect(r"404 .*/v1/players/")
+    faults.expect("Transition was aborted")
+
+
+@pytest.fixture
+def host(service: Service) -> Player:
+    """A registered player of a name that no other test has."""
+    return Player(service, f"host-{secrets.token_hex(3)}").register()
 
 
 @pytest.fixture

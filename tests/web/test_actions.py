@@ -25,11 +25,6 @@ from tests.web.test_join import DAYS, invite
 
 
 @pytest.fixture
-def host(service: Service) -> Player:
-    return Player(service, f"host-{secrets.token_hex(3)}").register()
-
-
-@pytest.fixture
 def page(host: Player, tmp_path: Path) -> Iterator[PagePlayer]:
     with page_player(host.origin(), tmp_path / "page") as player:
         yield player.arrive(f"page-{secrets.token_hex(3)}")

@@ -13,24 +13,14 @@ from playwright.sync_api import Locator, Page, expect
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.service import Player, Service
-from tests.support.visits import DESK, PHONE, Faults
+from tests.support.service import Player
+from tests.support.visits import DESK, PHONE
 from tests.web.test_invite import make_key
 from tests.web.test_join import invite
 
+pytestmark = pytest.mark.usefixtures("asked_about_names")
+
 Press = Callable[[Locator], None]
-
-
-@pytest.fixture(autouse=True)
-def asked_about_names(faults: Faults) -> None:
-    """The console of a browser names each 404, also that by which the page learns that a name is free."""
-    faults.expect(r"404 .*/v1/players/")
-    faults.expect("Transition was aborted")
-
-
-@pytest.fixture
-def host(service: Service) -> Player:
-    return Player(service, f"host-{secrets.token_hex(3)}").register()
 
 
 def tap(target: Locator) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,24 +16,10 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.service import Player, Service
 from tests.support.timed_games import a_gift, a_wish, state
-from tests.support.visits import DESK, Faults
+from tests.support.visits import Faults
 from tests.web.test_game import load_anew, part, seated
 
-
-@pytest.fixture(autouse=True)
-def asked_about_names(faults: Faults) -> None:
-    faults.expect(r"404 .*/v1/players/")
-    faults.expect("Transition was aborted")
-
-
-@pytest.fixture
-def host(service: Service) -> Player:
-    return Player(service, f"host-{secrets.token_hex(3)}").register()
-
-
-@pytest.fixture
-def desk(visitor: Callable[..., Page]) -> Page:
-    return visitor(DESK)
+pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 
 def do(page: Page, name: str) -> Locator:

@@ -35,9 +35,10 @@ from tests.support.mail.post_office import letters
 from tests.support.mail.reading import ACCEPT, command_address, offered
 from tests.support.metrics import free_port
 from tests.support.service import Player, Service
-from tests.support.visits import Faults
 from tests.web.test_game import load_anew, move, part, tap
 from tests.web.test_invite import Heard, make_key, said
+
+pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 HELD = PrivateKey.from_seed(b"\x08" * 32)
 BEGUN = "last => document.body.dataset.last >= last && document.querySelector('[data-role=more]')"
@@ -89,12 +90,6 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Post]:
     post = Post(tmp_path_factory.mktemp("post"))
     yield post
     post.close()
-
-
-@pytest.fixture(autouse=True)
-def asked_about_names(faults: Faults) -> None:
-    """The console of a browser names each 404, also that by which the page learns that a name is free."""
-    faults.expect(r"404 .*/v1/players/|Transition was aborted")
 
 
 def until(found: Callable[[], Any]) -> Any:  # Any: what `found` returns

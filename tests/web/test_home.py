@@ -11,18 +11,12 @@ from playwright.sync_api import Page, expect
 from hkoji.game.setup import Invite
 from tests.support.homes import Homes
 from tests.support.service import Player, Service
-from tests.support.visits import Faults
 from tests.web.test_keys import make_key
+
+pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 TOKEN = "JSON.parse(Object.entries(sessionStorage).find(([name]) => name.startsWith('hkoji-token'))[1]).token"
 """The token of the page's login."""
-
-
-@pytest.fixture(autouse=True)
-def asked_about_names(faults: Faults) -> None:
-    """The console of a browser names each 404, also that by which the page learns that a name is free."""
-    faults.expect(r"404 .*/v1/players/")
-    faults.expect("Transition was aborted")
 
 
 @pytest.fixture

@@ -23,20 +23,9 @@ from tests.support.lying_server import LyingServer, lying_server
 from tests.support.service import HKOJI, Player, Service, serving
 from tests.support.time_by_hand import ServedClock
 from tests.support.times import now
-from tests.support.visits import Faults
 from tests.web.test_join import DAYS, invite
 
-
-@pytest.fixture(autouse=True)
-def asked_about_names(faults: Faults) -> None:
-    """The console of a browser names each 404, also that by which the page learns that a name is free."""
-    faults.expect(r"404 .*/v1/players/")
-    faults.expect("Transition was aborted")
-
-
-@pytest.fixture
-def host(service: Service) -> Player:
-    return Player(service, f"host-{secrets.token_hex(3)}").register()
+pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 
 class Heard:

@@ -26,6 +26,8 @@ from tests.support.rows import a_code
 from tests.support.service import HKOJI, Player, Service
 from tests.support.visits import DESK, Faults
 
+pytestmark = pytest.mark.usefixtures("asked_about_names")
+
 KEPT = """async (store) => {
     const [{ name }] = await indexedDB.databases();
     const database = await new Promise(done => { indexedDB.open(name).onsuccess = event => done(event.target.result) });
@@ -48,13 +50,6 @@ BRING_UP_TO_DATE = """async game => {
     return session.remarks.map(([key]) => key);
 }"""
 """Opens a game with the client of the page, and makes a move if one is owed."""
-
-
-@pytest.fixture(autouse=True)
-def asked_about_names(faults: Faults) -> None:
-    """The console of a browser names each 404, also that by which the page learns that a name is free."""
-    faults.expect(r"404 .*/v1/players/")
-    faults.expect("Transition was aborted")
 
 
 def said(page: Page, text: str | re.Pattern[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable
 
 import pytest
 from hkoji_server.web.rendering import Reader, rendered
@@ -16,10 +15,12 @@ from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.service import AT, Player, Service, begin
 from tests.support.strict_html import StrictPage
-from tests.support.visits import DESK, Faults
+from tests.support.visits import Faults
 from tests.web.test_check import LOG, choose
 from tests.web.test_game import load_anew, part, seated
 from tests.web.test_without_scripts import BROWSER, open_page
+
+pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 DESIGNED = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -29,23 +30,6 @@ DESIGNED = (
 MARKUP = "<img src=x onerror=globalThis.hit=1>"
 EVIL = f"{MARKUP} \u202etxt.exe\u2066 & \u200b end"
 NO_SUCH = "0" * 32
-
-
-@pytest.fixture(autouse=True)
-def asked_about_names(faults: Faults) -> None:
-    """The console of a browser names each 404, also that by which the page learns that a name is free."""
-    faults.expect(r"404 .*/v1/players/")
-    faults.expect("Transition was aborted")
-
-
-@pytest.fixture
-def host(service: Service) -> Player:
-    return Player(service, f"host-{secrets.token_hex(3)}").register()
-
-
-@pytest.fixture
-def desk(visitor: Callable[..., Page]) -> Page:
-    return visitor(DESK)
 
 
 def is_untouched(page: Page) -> bool:

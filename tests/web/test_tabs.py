@@ -18,6 +18,8 @@ from tests.web.test_join import invite
 from tests.web.test_keys import KEPT, press, said
 from tests.web.test_keys import make_key as make_own_key
 
+pytestmark = pytest.mark.usefixtures("asked_about_names")
+
 LOAD = """async base => {
   const [{ Session }, { Game }, { follow, inWorker }] = await Promise.all(
     ['client/session.js', 'client/game.js', 'shared.js'].map(name => import(base + name)));
@@ -53,13 +55,7 @@ def tab(page: Page, game: str) -> Page:
     return other
 
 
-@pytest.fixture(autouse=True)
-def asked_about_names(faults: Faults) -> None:
-    faults.expect("404 .*/v1/players/|Transition was aborted")
-
-
-def test_two_tabs_make_one_move(service: Service, phone: Page) -> None:
-    host = Player(service, f"host-{secrets.token_hex(3)}").register()
+def test_two_tabs_make_one_move(host: Player, phone: Page) -> None:
     game = joined(host, phone)
     one, two = tab(phone, game), tab(phone, game)
     reply(host, game)
@@ -74,8 +70,7 @@ def test_two_tabs_make_one_move(service: Service, phone: Page) -> None:
     assert one.evaluate("() => session.store.list('outbox')") == []
 
 
-def test_eight_tabs_hold_one_stream(service: Service, phone: Page) -> None:
-    host = Player(service, f"host-{secrets.token_hex(3)}").register()
+def test_eight_tabs_hold_one_stream(host: Player, phone: Page) -> None:
     game = joined(host, phone)
     heard = Heard(phone)
     tabs = [tab(phone, game) for _ in range(8)]
@@ -93,8 +88,7 @@ def test_eight_tabs_hold_one_stream(service: Service, phone: Page) -> None:
     assert len([each for each in heard.all if each.url.endswith("/v1/events")]) == 1
 
 
-def test_a_closed_tab_gives_the_stream_to_another(service: Service, phone: Page) -> None:
-    host = Player(service, f"host-{secrets.token_hex(3)}").register()
+def test_a_closed_tab_gives_the_stream_to_another(host: Player, phone: Page) -> None:
     game = joined(host, phone)
     one, two = tab(phone, game), tab(phone, game)
     for each in (one, two):
@@ -153,7 +147,6 @@ def test_a_log_out_reaches_the_other_tabs_and_takes_the_cards_of_a_refused_move_
     service: Service, phone: Page, faults: Faults
 ) -> None:
     faults.expect("409 .*/entries")
-    host = Player(service, f"host-{secrets.token_hex(3)}").register()
     game = joined(host, phone)
     reply(host, game)
     phone.goto(f"{phone.url.split('/g/')[0]}/g/{game}?side=guest")
