@@ -248,6 +248,20 @@ def test_a_link_that_has_expired(tmp_path: Path, visitor: Callable[..., Page]) -
         page.goto("about:blank")
 
 
+def test_a_link_that_expires_while_its_page_is_open(host: Player, visitor: Callable[..., Page]) -> None:
+    page = visitor()
+    page.clock.install()
+    link, heard = invite(host, agreement=DAYS._replace(expires=now(DAY))), Heard(page)
+    page.goto(link)
+    make_key(page, f"bob-{secrets.token_hex(3)}")
+    page.click("#save-ways summary")
+    page.click("#save-password button")
+    page.clock.fast_forward(1000 * (DAY + 60))
+    page.click("#invite-go")
+    said(page, "This invitation has expired.")
+    assert heard.posts == []  # no name was taken either
+
+
 @pytest.mark.parametrize("registration", ["code", "closed"])
 def test_a_service_that_asks_new_players_for_a_code(
     tmp_path: Path, visitor: Callable[..., Page], registration: str

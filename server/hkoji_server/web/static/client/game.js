@@ -5,7 +5,6 @@ import { Reading } from './reading.js';
 import { refuse } from './trust.js';
 import { base64, bytes, decode, encode, lineText, sha256, signed, to64 } from '../log/text.js';
 import { timeText } from '../log/times.js';
-import { now, state } from '../log/write.js';
 import * as write from '../log/write.js';
 
 /** The link of an invitation in an address: the game and the code, or null. @param {string} address */
@@ -253,7 +252,7 @@ function about(game, kind, more = {}) {
   return game.turn(async () => {
     await game.update();
     const { head } = game.last, { name } = game.session.me;
-    const { sig } = await state(await game.signer(), `hkoji.${kind}.v1`, { game: game.id, head, name, ...more });
+    const { sig } = await write.state(await game.signer(), `hkoji.${kind}.v1`, { game: game.id, head, name, ...more });
     const body = { head, kind, name, sig, ...more };
     await game.state([game.id, kind, head], { path: `${game.path}/statements`, body, head });
   });
@@ -310,7 +309,8 @@ export const say = (game, words) => game.turn(async () => {
   await game.load();
   await messages(game);
   const after = game.lastMessage ?? NOTHING_SEEN, { name } = game.session.me, text = to64(bytes(words));
-  const body = await state(await game.signer(), 'hkoji.talk.v1', { after, at: now(), game: game.id, name, text });
+  const said = { after, at: write.now(), game: game.id, name, text };
+  const body = await write.state(await game.signer(), 'hkoji.talk.v1', said);
   await game.state([game.id, 'talk', after], { path: `${game.path}/talk`, body, login: true });
 });
 

@@ -73,6 +73,7 @@ export async function run(context) {
   }
 
   async function join() {
+    if (game.closed) return tell(`link-${game.closed}`); // it may have expired while the page was open
     if (session.me.seed && !known && !saved) {
       saved = true; // asked once: the next press joins without a file
       return tell('invite-without-file');
