@@ -71,17 +71,18 @@ def client_time(now: Callable[[], str]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ServedClock:
-    """The clock of a service in a process of its own; `file` says by how many seconds it is ahead of the machine's."""
+    """The clock of a service in another process, by the seconds in `file` ahead of the machine's; looks each `pace` s."""
 
     file: Path
+    pace: float = 0.2
 
     def __call__(self) -> datetime:
         return now() + timedelta(seconds=float(self.file.read_text()) if self.file.exists() else 0)
 
     def prepare(self) -> None:
-        """Gives this clock to the service that this process is going to start, which soon ends what is over."""
+        """Gives this clock to the service that this process is going to start."""
         patch.object(app, "ClockAndEntropy", lambda: ClockAndEntropy(self)).start()
-        patch("hkoji_server.service.games.keeper.KEEPER_PACE", 0.2).start()
+        patch("hkoji_server.service.games.keeper.KEEPER_PACE", self.pace).start()
 
     def pass_by(self, seconds: float) -> None:
         """Lets time pass. A service whose `outage_after` is less takes that for an outage."""
