@@ -71,7 +71,7 @@ def client_time(now: Callable[[], str]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ServedClock:
-    """The clock of a service in another process, by the seconds in `file` ahead of the machine's; looks each `pace` s."""
+    """The clock of a service in another process, as many seconds ahead as `file` says; it looks each `pace` s."""
 
     file: Path
     pace: float = 0.2

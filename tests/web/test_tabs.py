@@ -144,7 +144,7 @@ def test_a_log_out_waits_for_a_copy_and_leaves_no_card(service: Service, phone: 
 
 
 def test_a_log_out_reaches_the_other_tabs_and_takes_the_cards_of_a_refused_move_along(
-    service: Service, phone: Page, faults: Faults
+    host: Player, phone: Page, faults: Faults
 ) -> None:
     faults.expect("409 .*/entries")
     game = joined(host, phone)
