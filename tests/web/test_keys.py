@@ -193,6 +193,7 @@ def test_a_locked_key_file_is_not_read(origin: str, name: str, phone: Page, tmp_
     file = tmp_path / "locked"
     subprocess.check_call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-C", name, "-f", file])
     phone.goto(f"{origin}/me")
+    phone.locator("#me-bring").wait_for()  # nobody can choose a file before
     phone.set_input_files("[data-do=bring-file]", file)
     expect(phone.locator("#bring-locked")).to_contain_text("ssh-keygen -p")
     said(phone, "passphrase")
