@@ -25,7 +25,7 @@ from sqlalchemy import (
 from hkoji.errors import ExistsError, IllegalError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import BOUNCE, MAILBOX, REPLY
-from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.sql_steps import SqlSteps, holding, transaction
 from hkoji_server.store.tables import BLOCK, CHANNEL, GAME, OUTBOX, PLAYER, SETTING, Channel, one_of, rows_of
 
 MOST_BLOCKS: Final = 1000
@@ -63,41 +63,35 @@ class ChoiceStore(SqlSteps):
         rows = await self._read(_SETTINGS, b_player=player)
         return rows[0][0] if rows else None
 
-    async def set_settings(self, player: str, text: str) -> None:
+    @transaction
+    def set_settings(self, connection: Connection, player: str, text: str) -> None:
         """Replaces what a registered player has set."""
-
-        def work(connection: Connection) -> None:
-            changed = update(SETTING).where(SETTING.c.player == player).values(json=text)
-            if connection.execute(changed).rowcount == 0:
-                connection.execute(insert(SETTING).values(player=player, json=text))
-
-        await self._transaction(work)
+        changed = update(SETTING).where(SETTING.c.player == player).values(json=text)
+        if connection.execute(changed).rowcount == 0:
+            connection.execute(insert(SETTING).values(player=player, json=text))
 
     async def blocks(self, player: str) -> tuple[str, ...]:
         """Returns the names of those whom a player has blocked, in order."""
         return tuple(name for (name,) in await self._read(_BLOCKS, b_player=player))
 
-    async def add_block(self, player: str, other: str) -> None:
+    @transaction
+    def add_block(self, connection: Connection, player: str, other: str) -> None:
         """Blocks `other` for a registered player. If that is done already, nothing changes.
 
         Changes nothing if it raises: `NotFoundError` if no player has the name `other`, `IllegalError` if the player
         has blocked `MOST_BLOCKS` others.
         """
-
-        def work(connection: Connection) -> None:
-            if connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == other)).first() is None:
-                raise NotFoundError(tell("player"), other, hint=tell("nothing was changed; is the name right?"))
-            mine = BLOCK.c.player == player
-            if connection.execute(select(BLOCK.c.other).where(mine, BLOCK.c.other == other)).first() is not None:
-                return
-            if connection.execute(select(func.count()).select_from(BLOCK).where(mine)).scalar_one() >= MOST_BLOCKS:
-                raise IllegalError(
-                    tell("you have blocked {limit} players, which is the most", limit=MOST_BLOCKS),
-                    hint=tell("nothing was changed; remove a block with `hkoji block NAME --remove`"),
-                )
-            connection.execute(insert(BLOCK).values(player=player, other=other))
-
-        await self._transaction(work)
+        if connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == other)).first() is None:
+            raise NotFoundError(tell("player"), other, hint=tell("nothing was changed; is the name right?"))
+        mine = BLOCK.c.player == player
+        if connection.execute(select(BLOCK.c.other).where(mine, BLOCK.c.other == other)).first() is not None:
+            return
+        if connection.execute(select(func.count()).select_from(BLOCK).where(mine)).scalar_one() >= MOST_BLOCKS:
+            raise IllegalError(
+                tell("you have blocked {limit} players, which is the most", limit=MOST_BLOCKS),
+                hint=tell("nothing was changed; remove a block with `hkoji block NAME --remove`"),
+            )
+        connection.execute(insert(BLOCK).values(player=player, other=other))
 
     async def remove_block(self, player: str, other: str) -> bool:
         """Removes a block. Returns False if there is none."""
@@ -149,31 +143,28 @@ def most_channels(kind: str) -> int:
 class ChannelStore(SqlSteps):
     """The area of the store that is about channels."""
 
-    async def add_channel(self, channel: Channel) -> bool:
+    @holding
+    def add_channel(self, connection: Connection, channel: Channel) -> bool:
         """Adds a channel of a registered player. Returns False if the player has `most_channels`; nothing changes.
 
         One of the player with the same kind and target that was not confirmed makes way for it. Raises `ExistsError`,
         and changes nothing, if there is one that was. Of several calls at once the last one counts.
         """
-
-        def work(connection: Connection) -> bool:
-            # Of two that are added at once on PostgreSQL, each holds the row of the player in turn.
-            held = select(PLAYER.c.name).where(PLAYER.c.name == channel.player).with_for_update(key_share=True)
-            connection.execute(held).all()
-            mine = CHANNEL.c.player == channel.player
-            same = (mine, CHANNEL.c.kind == channel.kind, CHANNEL.c.target == channel.target)
-            for name, confirmed in connection.execute(select(CHANNEL.c.id, CHANNEL.c.confirmed).where(*same)).all():
-                if confirmed is not None:
-                    raise channel_exists(name)
-                _remove(connection, channel.player, name)
-            alike = CHANNEL.c.kind == PUSH_KIND if channel.kind == PUSH_KIND else CHANNEL.c.kind != PUSH_KIND
-            counted = select(func.count()).select_from(CHANNEL).where(mine, alike)
-            if connection.execute(counted).scalar_one() >= most_channels(channel.kind):
-                return False
-            connection.execute(insert(CHANNEL).values(channel.model_dump()))
-            return True
-
-        return await self._holding(work)
+        # Of two that are added at once on PostgreSQL, each holds the row of the player in turn.
+        held = select(PLAYER.c.name).where(PLAYER.c.name == channel.player).with_for_update(key_share=True)
+        connection.execute(held).all()
+        mine = CHANNEL.c.player == channel.player
+        same = (mine, CHANNEL.c.kind == channel.kind, CHANNEL.c.target == channel.target)
+        for name, confirmed in connection.execute(select(CHANNEL.c.id, CHANNEL.c.confirmed).where(*same)).all():
+            if confirmed is not None:
+                raise channel_exists(name)
+            _remove(connection, channel.player, name)
+        alike = CHANNEL.c.kind == PUSH_KIND if channel.kind == PUSH_KIND else CHANNEL.c.kind != PUSH_KIND
+        counted = select(func.count()).select_from(CHANNEL).where(mine, alike)
+        if connection.execute(counted).scalar_one() >= most_channels(channel.kind):
+            return False
+        connection.execute(insert(CHANNEL).values(channel.model_dump()))
+        return True
 
     async def channel(self, channel: str) -> Channel | None:
         """Returns a channel."""

@@ -20,7 +20,7 @@ from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.notices import add_notices
 from hkoji_server.store.outages import outage_number
 from hkoji_server.store.players import verify_valid
-from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.sql_steps import SqlSteps, holding, within
 from hkoji_server.store.tables import GAME, STATEMENT, KeptStatement, rows_of
 from hkoji_server.store.time_contract import StaleDecisionError, latest
 
@@ -49,22 +49,21 @@ class StatementStore(SqlSteps):
         """
         return tuple(game for (game,) in await self._read(_OVERDUE, b_way=way, b_before=before, b_limit=limit))
 
-    async def set_deadline(self, game: str, head: str, old: str | None, new: str | None) -> None:
+    @holding
+    def set_deadline(self, connection: Connection, game: str, head: str, old: str | None, new: str | None) -> None:
         """Changes the deadline of a game from `old` to `new`, which may be the same: then it has been looked at.
 
         Changes nothing if it raises: `NotFoundError`, `ConflictError` for another head, or `StaleDecisionError` for
         another deadline.
         """
+        if _held_deadline(connection, game, head) != old:
+            raise StaleDecisionError(game)
+        _change_deadline(connection, game, new)
 
-        def work(connection: Connection) -> None:
-            if _held_deadline(connection, game, head) != old:
-                raise StaleDecisionError(game)
-            _change_deadline(connection, game, new)
-
-        await self._holding(work)
-
-    async def add_statement(
+    @within("_holding", wakes=True)
+    def add_statement(
         self,
+        connection: Connection,
         new: KeptStatement,
         *,
         deadline: str | None,
@@ -85,28 +84,24 @@ class StatementStore(SqlSteps):
         `ClosedMailError`; `StaleDecisionError` also if another player's annulment of the same head is kept, because
         then the game ends instead.
         """
-
-        def work(connection: Connection) -> bool:
-            if _held_deadline(connection, new.game, new.head) != deadline:
-                raise StaleDecisionError(new.game)
-            if connection.execute(select(outage_number())).scalar_one() > outages:
-                raise StaleDecisionError(new.game)
-            verify_valid(connection, key)
-            if mail is not None:
-                # A statement that a mail has led to may be as old as the mail.
-                if connection.execute(HOLD_NEW, {"b_mail": mail}).first() is None:
-                    raise ClosedMailError(mail)
-            elif self._time(connection) > latest(new.at):
-                raise StaleDecisionError(new.game)
-            if not _makes_way(connection, new):
-                return False
-            connection.execute(insert(STATEMENT).values(new.model_dump()))
-            if after != deadline:
-                _change_deadline(connection, new.game, after)
-            add_notices(connection, notices)
-            return True
-
-        return await self._waking(self._holding(work))
+        if _held_deadline(connection, new.game, new.head) != deadline:
+            raise StaleDecisionError(new.game)
+        if connection.execute(select(outage_number())).scalar_one() > outages:
+            raise StaleDecisionError(new.game)
+        verify_valid(connection, key)
+        if mail is not None:
+            # A statement that a mail has led to may be as old as the mail.
+            if connection.execute(HOLD_NEW, {"b_mail": mail}).first() is None:
+                raise ClosedMailError(mail)
+        elif self._time(connection) > latest(new.at):
+            raise StaleDecisionError(new.game)
+        if not _makes_way(connection, new):
+            return False
+        connection.execute(insert(STATEMENT).values(new.model_dump()))
+        if after != deadline:
+            _change_deadline(connection, new.game, after)
+        add_notices(connection, notices)
+        return True
 
     async def statements(self, game: str) -> tuple[KeptStatement, ...]:
         """Returns the statements about a game that are kept, by head, kind and name."""

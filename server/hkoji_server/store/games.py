@@ -52,7 +52,7 @@ from hkoji_server.store.game_values import (
     Secrets,
 )
 from hkoji_server.store.migrate import verify_schema
-from hkoji_server.store.sql_steps import SqlSteps, compiled
+from hkoji_server.store.sql_steps import SqlSteps, compiled, transaction
 from hkoji_server.store.tables import (
     CHALLENGE,
     CODE,
@@ -161,32 +161,26 @@ _ANY_EXPIRED: Final = _any_expired(bindparam("b_now", type_=Text), bindparam("b_
 class GameStore(SqlSteps):
     """The area of the store that is about games, and the service itself."""
 
-    async def verify_ready(self) -> None:
+    @transaction
+    def verify_ready(self, connection: Connection) -> None:
         """Reads and writes a little. Raises `StorageError` if that fails or the schema is not that of this program."""
-
-        def work(connection: Connection) -> None:
-            verify_schema(connection, tell("restart the service with the version of hkoji that migrated it"))
-            # Writes a value that is there already, which is a write like any other.
-            connection.execute(update(SERVICE).values(origin=SERVICE.c.origin))
-
-        await self._transaction(work)
+        verify_schema(connection, tell("restart the service with the version of hkoji that migrated it"))
+        # Writes a value that is there already, which is a write like any other.
+        connection.execute(update(SERVICE).values(origin=SERVICE.c.origin))
 
     async def identity(self) -> tuple[str, str] | None:
         """Returns the service's OpenSSH private key text and its origin; None in a new store."""
         rows = await self._read(IDENTITY)
         return (rows[0][0], rows[0][1]) if rows else None
 
-    async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
+    @transaction
+    def add_identity(self, connection: Connection, key: str, origin: str) -> tuple[str, str]:
         """Keeps key and origin unless the store has some already. Returns those that it has now."""
-
-        def work(connection: Connection) -> tuple[str, str]:
-            kept = connection.execute(IDENTITY).first()
-            if kept:
-                return kept[0], kept[1]
-            connection.execute(insert(SERVICE).values(id=1, private_key=key, origin=origin))
-            return key, origin
-
-        return await self._transaction(work)
+        kept = connection.execute(IDENTITY).first()
+        if kept:
+            return kept[0], kept[1]
+        connection.execute(insert(SERVICE).values(id=1, private_key=key, origin=origin))
+        return key, origin
 
     async def set_origin(self, origin: str) -> None:
         """Changes the origin."""
@@ -199,16 +193,13 @@ class GameStore(SqlSteps):
         (row,) = await self._read(COUNTED_OFFERS, b_player=player, b_since=quota.since, b_game="")
         verify_may_offer(player, quota, CountedOffers._make(row))
 
-    async def withdraw_offer(self, game: str, player: str) -> None:
+    @transaction
+    def withdraw_offer(self, connection: Connection, game: str, player: str) -> None:
         """Removes an offer of the player's, which then no longer counts. An offer that is opened stays."""
-
-        def work(connection: Connection) -> None:
-            status = connection.execute(select(GAME.c.status).where(GAME.c.game == game).with_for_update()).scalar()
-            if status == "offered":
-                _remove_offers(connection, [game])
-                connection.execute(delete(OFFER).where(OFFER.c.player == player, OFFER.c.game == game))
-
-        await self._transaction(work)
+        status = connection.execute(select(GAME.c.status).where(GAME.c.game == game).with_for_update()).scalar()
+        if status == "offered":
+            _remove_offers(connection, [game])
+            connection.execute(delete(OFFER).where(OFFER.c.player == player, OFFER.c.game == game))
 
     async def remove_expired(self, now: str, offered_before: str, most: int) -> Removed:
         """Removes what is no longer needed: offers made before that time that nobody has opened, at most `most`, and

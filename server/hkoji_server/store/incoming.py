@@ -51,7 +51,7 @@ from hkoji_server.store.mail_values import (
 from hkoji_server.store.mailboxes import add_letter, change_mailbox
 from hkoji_server.store.outages import outage_number
 from hkoji_server.store.players import held_key_of, keep_code
-from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.sql_steps import SqlSteps, transaction, within
 from hkoji_server.store.tables import OperatorCode, one_of
 from hkoji_server.store.time_contract import StaleDecisionError, latest
 
@@ -84,19 +84,17 @@ _WAITING: Final = _waiting()
 class IncomingStore(SqlSteps):
     """The area of the store that is about mails that have come. `ArrivalStore` documents what is in it too."""
 
-    async def add_incoming(self, new: NewMail) -> KeptMail:
-        def work(connection: Connection) -> KeptMail:
-            held = select(MAILBOX.c.channel).where(MAILBOX.c.channel == new.channel).with_for_update()
-            if connection.execute(held).first() is None:
-                raise NotFoundError(tell("mailbox"), new.channel)
-            if (kept := _not_kept(connection, new)) is not None:
-                return kept
-            outages = connection.execute(select(outage_number())).scalar_one()
-            if outages > new.outages or self._time(connection) > latest(new.received):
-                raise StaleDecisionError
-            return KeptMail("added", _insert(connection, new))
-
-        return await self._waking(self._entering(work))
+    @within("_entering", wakes=True)
+    def add_incoming(self, connection: Connection, new: NewMail) -> KeptMail:
+        held = select(MAILBOX.c.channel).where(MAILBOX.c.channel == new.channel).with_for_update()
+        if connection.execute(held).first() is None:
+            raise NotFoundError(tell("mailbox"), new.channel)
+        if (kept := _not_kept(connection, new)) is not None:
+            return kept
+        outages = connection.execute(select(outage_number())).scalar_one()
+        if outages > new.outages or self._time(connection) > latest(new.received):
+            raise StaleDecisionError
+        return KeptMail("added", _insert(connection, new))
 
     async def incoming(self, number: int) -> IncomingMail | None:
         """Returns a mail by its number."""
@@ -112,21 +110,18 @@ class IncomingStore(SqlSteps):
         found: str | None = oldest
         return found
 
-    async def note_signed(self, number: int, signed: str) -> bool:
+    @transaction
+    def note_signed(self, connection: Connection, number: int, signed: str) -> bool:
         """Notes by what a mail is known that is sent again, as `hkoji.mail.dkim_rules.signed_id` has it.
 
         Returns False, and notes nothing, if another mail of the same name is known by it.
         """
-
-        def work(connection: Connection) -> bool:
-            name = select(INCOMING.c.name).where(INCOMING.c.number == number).scalar_subquery()
-            known = select(INCOMING.c.number).where(INCOMING.c.name == name, INCOMING.c.signed == signed)
-            if (first := connection.execute(known).scalar()) is not None:
-                return bool(first == number)
-            connection.execute(update(INCOMING).where(INCOMING.c.number == number).values(signed=signed))
-            return True
-
-        return await self._transaction(work)
+        name = select(INCOMING.c.name).where(INCOMING.c.number == number).scalar_subquery()
+        known = select(INCOMING.c.number).where(INCOMING.c.name == name, INCOMING.c.signed == signed)
+        if (first := connection.execute(known).scalar()) is not None:
+            return bool(first == number)
+        connection.execute(update(INCOMING).where(INCOMING.c.number == number).values(signed=signed))
+        return True
 
     async def count_try(self, number: int, now: str) -> int:
         """Notes that a mail is being processed, before that is done. Returns how often that was so, with this time."""
@@ -134,16 +129,20 @@ class IncomingStore(SqlSteps):
         counted = update(INCOMING).where(INCOMING.c.number == number, _NEW).values(values).returning(INCOMING.c.tries)
         return await self._holding(lambda connection: int(connection.execute(counted).scalar() or 0))
 
-    async def set_aside(self, number: int, result: str = SET_ASIDE, answers: Sequence[NewAnswer] = ()) -> bool:
+    @within("_holding", wakes=True)
+    def set_aside(
+        self, connection: Connection, number: int, result: str = SET_ASIDE, answers: Sequence[NewAnswer] = ()
+    ) -> bool:
         """Sets a `new` mail aside, if no append that needs it is under way, or when that has ended.
 
         Returns False, and changes nothing, if it is not `new`.
         """
-        values = {"state": "failed", "result": result}
-        return await self._waking(self._holding(lambda connection: _end(connection, number, values, answers)))
+        return _end(connection, number, {"state": "failed", "result": result}, answers)
 
-    async def close_incoming(
+    @within("_holding", wakes=True)
+    def close_incoming(
         self,
+        connection: Connection,
         number: int,
         result: str,
         *,
@@ -162,22 +161,18 @@ class IncomingStore(SqlSteps):
         first. Returns False, and changes nothing, if the mail is not `new`. Raises `StaleDecisionError` if what `move`
         names cannot be moved any more.
         """
-
-        def work(connection: Connection) -> bool:
-            if not _end(connection, number, {"state": "done", "raw": b"", "result": result}, answers):
-                return False
-            if move is not None and not move_mailbox(connection, move):
-                raise StaleDecisionError
-            for each in replies:
-                add_reply(connection, each)
-                change_reply(connection, each)
-            if mailbox is not None:
-                change_mailbox(connection, mailbox, was)
-            if code is not None and code.name is not None and held_key_of(connection, code.name) is not None:
-                keep_code(connection, code)
-            return True
-
-        return await self._waking(self._holding(work))
+        if not _end(connection, number, {"state": "done", "raw": b"", "result": result}, answers):
+            return False
+        if move is not None and not move_mailbox(connection, move):
+            raise StaleDecisionError
+        for each in replies:
+            add_reply(connection, each)
+            change_reply(connection, each)
+        if mailbox is not None:
+            change_mailbox(connection, mailbox, was)
+        if code is not None and code.name is not None and held_key_of(connection, code.name) is not None:
+            keep_code(connection, code)
+        return True
 
 
 def _not_kept(connection: Connection, new: NewMail) -> KeptMail | None:

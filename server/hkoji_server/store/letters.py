@@ -49,7 +49,7 @@ from hkoji_server.store.mail_values import (
     WaitingSum,
 )
 from hkoji_server.store.mailboxes import remove_old_mailboxes
-from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.sql_steps import SqlSteps, holding, transaction
 from hkoji_server.store.tables import GAME, OUTBOX, SERVICE, one_of, rows_of
 
 _DAY: Final = len("2026-01-01")
@@ -77,20 +77,17 @@ _EVIDENCE: Final = (
 class LetterStore(SqlSteps):
     """The area of the store that is about letters. `ArrivalStore` documents what is in it too."""
 
-    async def mail_secret(self) -> str:
+    @transaction
+    def mail_secret(self, connection: Connection) -> str:
         """Returns the 64 hex digits from which tokens are made. They are made when they are first asked for."""
-
-        def work(connection: Connection) -> str:
-            row = connection.execute(select(SERVICE.c.mail_secret).with_for_update()).first()
-            if row is None:
-                raise StorageError(tell("the database has no service yet"), hint=tell("start it with `hkoji serve`"))
-            if row[0] is not None:
-                return str(row[0])
-            made = secrets.token_hex(32)
-            connection.execute(update(SERVICE).values(mail_secret=made))
-            return made
-
-        return await self._transaction(work)
+        row = connection.execute(select(SERVICE.c.mail_secret).with_for_update()).first()
+        if row is None:
+            raise StorageError(tell("the database has no service yet"), hint=tell("start it with `hkoji serve`"))
+        if row[0] is not None:
+            return str(row[0])
+        made = secrets.token_hex(32)
+        connection.execute(update(SERVICE).values(mail_secret=made))
+        return made
 
     # --- tokens ---------------------------------------------------------------------------------------------------
 
@@ -108,19 +105,16 @@ class LetterStore(SqlSteps):
         """
         return await self._transaction(lambda connection: change_reply(connection, reply, was))
 
-    async def spend_replies(self, channel: str, game: str, now: str, *, until: str) -> None:
+    @transaction
+    def spend_replies(self, connection: Connection, channel: str, game: str, now: str, *, until: str) -> None:
         """Notes that the tokens of a game that went to a mailbox are no longer good, because the game is over.
 
         Those of the purpose `game` are good `until` then, unless that was noted before.
         """
-
-        def work(connection: Connection) -> None:
-            good = (REPLY.c.channel == channel, REPLY.c.game == game, REPLY.c.spent.is_(None))
-            of_game = REPLY.c.purpose == Purpose.GAME.value
-            connection.execute(update(REPLY).where(*good, ~of_game).values(spent=now))
-            connection.execute(update(REPLY).where(*good, of_game, REPLY.c.expires.is_(None)).values(expires=until))
-
-        await self._transaction(work)
+        good = (REPLY.c.channel == channel, REPLY.c.game == game, REPLY.c.spent.is_(None))
+        of_game = REPLY.c.purpose == Purpose.GAME.value
+        connection.execute(update(REPLY).where(*good, ~of_game).values(spent=now))
+        connection.execute(update(REPLY).where(*good, of_game, REPLY.c.expires.is_(None)).values(expires=until))
 
     # --- letters --------------------------------------------------------------------------------------------------
 
@@ -129,66 +123,56 @@ class LetterStore(SqlSteps):
         gone = delete(OUTBOX).where(OUTBOX.c.game == game, OUTBOX.c.event == event, OUTBOX.c.channel == channel)
         return await self._change(gone)
 
-    async def count_letter(
-        self, channel: str, now: str, *, per_day: int, per_hour: int
+    @transaction
+    def count_letter(
+        self, connection: Connection, channel: str, now: str, *, per_day: int, per_hour: int
     ) -> Literal["counted", "day", "hour"]:
         """Counts a letter to a mailbox; counts nothing if that would be one too many of the day or the hour.
 
         `per_day` letters a UTC day go to one mailbox, and `per_hour` an hour to all together. Returns which it is.
         """
+        hour, day = now[:_HOUR], now[:_DAY]
+        total = func.coalesce(func.sum(LETTER_COUNT.c.letters), 0)
+        same_day = (LETTER_COUNT.c.channel == channel, LETTER_COUNT.c.hour >= day, LETTER_COUNT.c.hour < f"{day}U")
+        if connection.execute(select(total).where(*same_day)).scalar_one() >= per_day:
+            return "day"
+        if connection.execute(select(total).where(LETTER_COUNT.c.hour == hour)).scalar_one() >= per_hour:
+            return "hour"
+        place = (LETTER_COUNT.c.hour == hour, LETTER_COUNT.c.channel == channel)
+        counted = update(LETTER_COUNT).where(*place).values(letters=LETTER_COUNT.c.letters + 1)
+        if connection.execute(counted).rowcount == 0:
+            connection.execute(insert(LETTER_COUNT).values(hour=hour, channel=channel, letters=1))
+        return "counted"
 
-        def work(connection: Connection) -> Literal["counted", "day", "hour"]:
-            hour, day = now[:_HOUR], now[:_DAY]
-            total = func.coalesce(func.sum(LETTER_COUNT.c.letters), 0)
-            same_day = (LETTER_COUNT.c.channel == channel, LETTER_COUNT.c.hour >= day, LETTER_COUNT.c.hour < f"{day}U")
-            if connection.execute(select(total).where(*same_day)).scalar_one() >= per_day:
-                return "day"
-            if connection.execute(select(total).where(LETTER_COUNT.c.hour == hour)).scalar_one() >= per_hour:
-                return "hour"
-            place = (LETTER_COUNT.c.hour == hour, LETTER_COUNT.c.channel == channel)
-            counted = update(LETTER_COUNT).where(*place).values(letters=LETTER_COUNT.c.letters + 1)
-            if connection.execute(counted).rowcount == 0:
-                connection.execute(insert(LETTER_COUNT).values(hour=hour, channel=channel, letters=1))
-            return "counted"
-
-        return await self._transaction(work)
-
-    async def mail_queue(self, now: str) -> MailQueue:
+    @transaction
+    def mail_queue(self, connection: Connection, now: str) -> MailQueue:
         """Returns what waits. Letters that are to be sent later than `now`, such as reminders, do not."""
 
-        def work(connection: Connection) -> MailQueue:
-            def mails(state: str) -> WaitingSum:
-                # The state is in the text of the statement, so that it can use the index of the few rows that have it.
-                found = select(func.count(), func.min(INCOMING.c.received))
-                is_so = INCOMING.c.state == literal_column(f"'{state}'")
-                return WaitingSum(*connection.execute(found.where(is_so)).one())
+        def mails(state: str) -> WaitingSum:
+            # The state is in the text of the statement, so that it can use the index of the few rows that have it.
+            found = select(func.count(), func.min(INCOMING.c.received))
+            is_so = INCOMING.c.state == literal_column(f"'{state}'")
+            return WaitingSum(*connection.execute(found.where(is_so)).one())
 
-            due = (OUTBOX.c.kind == MAIL_KIND, OUTBOX.c.due <= now)
-            letters = connection.execute(select(func.count(), func.min(OUTBOX.c.due)).where(*due)).one()
-            return MailQueue(mails("new"), WaitingSum(*letters), mails("failed"))
-
-        return await self._transaction(work)
+        due = (OUTBOX.c.kind == MAIL_KIND, OUTBOX.c.due <= now)
+        letters = connection.execute(select(func.count(), func.min(OUTBOX.c.due)).where(*due)).one()
+        return MailQueue(mails("new"), WaitingSum(*letters), mails("failed"))
 
     # --- mails of the service to itself, which show its operator that mail comes in -----------------------------------
 
-    async def add_probe(self, digest: str, at: str) -> None:
+    @transaction
+    def add_probe(self, connection: Connection, digest: str, at: str) -> None:
         """Begins to wait for a mail of the service to itself. Others that were waited for an hour ago are forgotten."""
+        connection.execute(delete(PROBE).where(PROBE.c.since < add_seconds(at, -PROBE_SECONDS)))
+        connection.execute(insert(PROBE).values(digest=digest, since=at))
 
-        def work(connection: Connection) -> None:
-            connection.execute(delete(PROBE).where(PROBE.c.since < add_seconds(at, -PROBE_SECONDS)))
-            connection.execute(insert(PROBE).values(digest=digest, since=at))
-
-        await self._transaction(work)
-
-    async def take_probe(self, digest: str, mail: ProbeMail) -> bool:
-        def work(connection: Connection) -> bool:
-            if connection.execute(select(PROBE.c.digest).where(PROBE.c.digest == digest)).first() is None:
-                return False
-            waited_for = update(PROBE).where(PROBE.c.digest == digest, PROBE.c.raw.is_(None))
-            connection.execute(waited_for.values(recipient=mail.recipient, raw=mail.raw))
-            return True
-
-        return await self._transaction(work)
+    @transaction
+    def take_probe(self, connection: Connection, digest: str, mail: ProbeMail) -> bool:
+        if connection.execute(select(PROBE.c.digest).where(PROBE.c.digest == digest)).first() is None:
+            return False
+        waited_for = update(PROBE).where(PROBE.c.digest == digest, PROBE.c.raw.is_(None))
+        connection.execute(waited_for.values(recipient=mail.recipient, raw=mail.raw))
+        return True
 
     async def probe(self, digest: str) -> ProbeMail | None:
         """Returns a mail of the service to itself; None as long as it has not come."""
@@ -210,35 +194,29 @@ class LetterStore(SqlSteps):
         row = await self._transaction(lambda connection: connection.execute(found).first())
         return None if row is None else ImapPlace(*row)
 
-    async def keep_imap_place(self, mailbox: str, place: ImapPlace) -> None:
+    @transaction
+    def keep_imap_place(self, connection: Connection, mailbox: str, place: ImapPlace) -> None:
         """Notes up to which mail a mailbox has been read, in the place of what was noted."""
-
-        def work(connection: Connection) -> None:
-            noted = update(IMAP_PLACE).where(IMAP_PLACE.c.mailbox == mailbox).values(place._asdict())
-            if connection.execute(noted).rowcount == 0:
-                connection.execute(insert(IMAP_PLACE).values(mailbox=mailbox, **place._asdict()))
-
-        await self._transaction(work)
+        noted = update(IMAP_PLACE).where(IMAP_PLACE.c.mailbox == mailbox).values(place._asdict())
+        if connection.execute(noted).rowcount == 0:
+            connection.execute(insert(IMAP_PLACE).values(mailbox=mailbox, **place._asdict()))
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 
-    async def add_draft(self, draft: MailDraft, evidence: MailEvidence | None = None) -> MailDraft:
+    @transaction
+    def add_draft(self, connection: Connection, draft: MailDraft, evidence: MailEvidence | None = None) -> MailDraft:
         """Keeps a draft, and in the same transaction the mail that it commits to.
 
         Returns it, or the draft that is kept for this game and source already; then nothing is kept.
         """
-
-        def work(connection: Connection) -> MailDraft:
-            place = (DRAFT.c.game == draft.game, DRAFT.c.source == draft.source)
-            kept = one_of(MailDraft, connection.execute(select(*DRAFT.c).where(*place)))
-            if kept is not None:
-                return kept
-            connection.execute(insert(DRAFT).values(draft.model_dump()))
-            if evidence is not None:
-                connection.execute(insert(EVIDENCE).values(evidence.model_dump()))
-            return draft
-
-        return await self._transaction(work)
+        place = (DRAFT.c.game == draft.game, DRAFT.c.source == draft.source)
+        kept = one_of(MailDraft, connection.execute(select(*DRAFT.c).where(*place)))
+        if kept is not None:
+            return kept
+        connection.execute(insert(DRAFT).values(draft.model_dump()))
+        if evidence is not None:
+            connection.execute(insert(EVIDENCE).values(evidence.model_dump()))
+        return draft
 
     async def drafts(self, game: str) -> tuple[MailDraft, ...]:
         """Returns the drafts of a game."""
@@ -255,20 +233,19 @@ class LetterStore(SqlSteps):
         forgotten = update(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source == source).values(entropy=None)
         await self._change(forgotten)
 
-    async def drop_draft(self, game: str, source: str, submission: str, commit: str, *, closed: bool = False) -> None:
+    @transaction
+    def drop_draft(
+        self, connection: Connection, game: str, source: str, submission: str, commit: str, *, closed: bool = False
+    ) -> None:
         """Removes a draft and its evidence, unless another process has put another submission in its place.
 
         With `closed`, only if its mail is not being processed any more.
         """
-
-        def work(connection: Connection) -> None:
-            same = [DRAFT.c.game == game, DRAFT.c.source == source, DRAFT.c.submission == submission]
-            if closed:
-                same.append(~exists().where(INCOMING.c.digest == source, INCOMING.c.state == "new"))
-            if connection.execute(delete(DRAFT).where(*same)).rowcount:
-                connection.execute(delete(EVIDENCE).where(EVIDENCE.c.commit == commit))
-
-        await self._transaction(work)
+        same = [DRAFT.c.game == game, DRAFT.c.source == source, DRAFT.c.submission == submission]
+        if closed:
+            same.append(~exists().where(INCOMING.c.digest == source, INCOMING.c.state == "new"))
+        if connection.execute(delete(DRAFT).where(*same)).rowcount:
+            connection.execute(delete(EVIDENCE).where(EVIDENCE.c.commit == commit))
 
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         """Removes drafts whose entries are on record, and with them their entropy."""
@@ -281,27 +258,26 @@ class LetterStore(SqlSteps):
 
     # --- what is no longer needed ---------------------------------------------------------------------------------
 
-    async def remove_old_mail(self, now: str, *, spent_before: str, ended_before: str, most: int) -> int:
+    @holding
+    def remove_old_mail(
+        self, connection: Connection, now: str, *, spent_before: str, ended_before: str, most: int
+    ) -> int:
         """Removes what is over, at most `most` rows of each kind, and returns how many rows.
 
         Tokens that are spent or have expired before `spent_before`; drafts of games that are over; evidence for games
         that ended before `ended_before`; counts of letters of earlier days; invited mailboxes whose invitation stands
         no longer and is too old to count.
         """
-
-        def work(connection: Connection) -> int:
-            return sum(
-                (
-                    _remove(connection, REPLY, REPLY.c.spent < spent_before, most),
-                    _remove(connection, REPLY, REPLY.c.expires < spent_before, most),
-                    _remove(connection, LETTER_COUNT, LETTER_COUNT.c.hour < now[:_DAY], most),
-                    _remove_of_games(connection, DRAFT, GAME.c.ended.is_not(None), most),
-                    _remove_of_games(connection, EVIDENCE, GAME.c.ended < ended_before, most),
-                    remove_old_mailboxes(connection, now, most),
-                )
+        return sum(
+            (
+                _remove(connection, REPLY, REPLY.c.spent < spent_before, most),
+                _remove(connection, REPLY, REPLY.c.expires < spent_before, most),
+                _remove(connection, LETTER_COUNT, LETTER_COUNT.c.hour < now[:_DAY], most),
+                _remove_of_games(connection, DRAFT, GAME.c.ended.is_not(None), most),
+                _remove_of_games(connection, EVIDENCE, GAME.c.ended < ended_before, most),
+                remove_old_mailboxes(connection, now, most),
             )
-
-        return await self._holding(work)
+        )
 
 
 def add_reply(connection: Connection, reply: ReplyToken) -> None:

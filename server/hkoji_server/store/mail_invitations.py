@@ -12,6 +12,7 @@ from hkoji.errors import ExistsError, ForbiddenError, NotFoundError, TooManyErro
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.messages.text import tell
+from hkoji_server.store.game_values import WAITS
 from hkoji_server.store.mail_tables import (
     BOUNCE,
     CERTIFICATE,
@@ -48,7 +49,7 @@ from hkoji_server.store.mailboxes import (
 )
 from hkoji_server.store.players import held_key_of, register, void_code
 from hkoji_server.store.reservations import RESERVED, reserved_values, standing_at, used, verify_not_reserved
-from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.sql_steps import SqlSteps, transaction
 from hkoji_server.store.tables import CHANNEL, PLAYER, Player
 
 T = TypeVar("T")
@@ -126,14 +127,17 @@ class InvitationStore(SqlSteps):
         same = await self._transaction(count)
         if same is not None:
             return same
-        return await self._waking(self._transaction(lambda connection: make(connection, new)))
+        made = await self._transaction(lambda connection: make(connection, new))
+        self._publish(WAITS)
+        return made
 
     async def may_invite(self, name: str, host: str, now: str) -> bool:
         """Returns whether `host` may open a game for the player `name`: not if somebody else has reserved the name, or
         a game has been opened with that invitation."""
         return all(by == host and not used for by, used in await self._read(RESERVED, **reserved_values(name, now)))
 
-    async def accept_mailbox(self, channel: str, registration: Player) -> None:
+    @transaction
+    def accept_mailbox(self, connection: Connection, channel: str, registration: Player) -> None:
         """Registers the owner of an invited mailbox under its held key, and makes it `active`, in one transaction.
 
         If it is `active` already, under that key, nothing changes. Changes nothing if it raises: `NotFoundError` for
@@ -141,21 +145,17 @@ class InvitationStore(SqlSteps):
         the key is a player's.
         """
         named = (registration.name, registration.key)
-
-        def work(connection: Connection) -> None:
-            box = held_mailbox(connection, channel)
-            if box is None:
-                raise NotFoundError(tell("mailbox"), channel)
-            if box.state not in ("invited", "asked", "active") or (box.name, box.held_key) != named:
-                raise ForbiddenError(tell("the invitation of {name} does not stand any more", name=box.name))
-            holder = register(connection, registration, None)
-            if holder is not None and (holder.name, holder.key) != named:
-                raise ExistsError(tell("player"), box.name)
-            if box.state != "active":
-                note_answered(connection, channel, registration.registered)
-                set_state(connection, channel, "active", registration.registered)
-
-        await self._transaction(work)
+        box = held_mailbox(connection, channel)
+        if box is None:
+            raise NotFoundError(tell("mailbox"), channel)
+        if box.state not in ("invited", "asked", "active") or (box.name, box.held_key) != named:
+            raise ForbiddenError(tell("the invitation of {name} does not stand any more", name=box.name))
+        holder = register(connection, registration, None)
+        if holder is not None and (holder.name, holder.key) != named:
+            raise ExistsError(tell("player"), box.name)
+        if box.state != "active":
+            note_answered(connection, channel, registration.registered)
+            set_state(connection, channel, "active", registration.registered)
 
     async def note_answered(self, channel: str, at: str) -> None:
         """Notes that the owner of an invited mailbox has answered: its invitation stands no longer, and the name is

@@ -45,7 +45,7 @@ from hkoji_server.store.mail_values import EVENTS_OF, MAIL_KIND, NO_GAME, SHUT, 
 from hkoji_server.store.notices import outbox_row, writing
 from hkoji_server.store.players import held_key_of, void_code
 from hkoji_server.store.reservations import STANDS, literal, reserved_values, standing_at
-from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.sql_steps import SqlSteps, holding, transaction, within
 from hkoji_server.store.tables import CHANNEL, OUTBOX, one_of, rows_of
 
 _YEAR: Final = 365 * DAY
@@ -110,7 +110,10 @@ class MailboxStore(SqlSteps):
     async def _one_mailbox(self, statement: Select[Any], **values: str) -> Mailbox | None:
         return next(map(read_mailbox, await self._read(statement, **values)), None)
 
-    async def change_mailbox(self, mailbox: Mailbox, was: Mailbox | None = None, *, letter: str | None = None) -> bool:
+    @within("_transaction", wakes=True)
+    def change_mailbox(
+        self, connection: Connection, mailbox: Mailbox, was: Mailbox | None = None, *, letter: str | None = None
+    ) -> bool:
         """Replaces what is kept of a mailbox, by its channel, and the events of its channel as its state demands.
 
         With `was`, from which `mailbox` was made, only what differs is replaced, and a state that has been changed
@@ -118,21 +121,45 @@ class MailboxStore(SqlSteps):
         With `letter`, a letter of that event to it is written, without a game and with the time of its state as `seq`.
         Returns False if there is no such mailbox.
         """
+        changed = change_mailbox(connection, mailbox, was)
+        if changed and letter is not None:
+            add_letter(connection, NO_GAME, parse_time(mailbox.since), letter, mailbox.channel, mailbox.since)
+        return changed
 
-        def work(connection: Connection) -> bool:
-            changed = change_mailbox(connection, mailbox, was)
-            if changed and letter is not None:
-                add_letter(connection, NO_GAME, parse_time(mailbox.since), letter, mailbox.channel, mailbox.since)
-            return changed
-
-        return await self._waking(self._transaction(work))
-
-    async def erase_mailbox(self, channel: str) -> bool:
+    @holding
+    def erase_mailbox(self, connection: Connection, channel: str) -> bool:
         """Removes a mailbox with its channel, letters, tokens, mails and evidence; held keys and certificates stay.
 
         The salts of its certificates and the address they commit to go. Returns False if there is none.
         """
-        return await self._holding(lambda connection: _erase(connection, channel))
+        box = held_mailbox(connection, channel)
+        if box is None:
+            return False
+        # Also what is left of a mailbox that the player has moved from, and of one that was never confirmed.
+        keys = select(HELD_KEY.c.key).where(HELD_KEY.c.name == box.name)
+        before = connection.execute(select(CERTIFICATE.c.mailbox).where(CERTIFICATE.c.key.in_(keys)))
+        addresses = {box.address.lower(), *before.scalars()}
+        connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address.in_(addresses)))
+        connection.execute(update(CERTIFICATE).where(CERTIFICATE.c.mailbox.in_(addresses)).values(mailbox="", salt=""))
+        # The rows stay, so that no number is used twice.
+        gone = {
+            "raw": b"",
+            "name": "",
+            "channel": "",
+            "message_id": "",
+            "signed": None,
+            "reply": None,
+            "state": "done",
+            "result": "",
+        }
+        theirs = or_(INCOMING.c.channel == channel, INCOMING.c.name == box.name)
+        connection.execute(update(INCOMING).where(theirs).values(gone))
+        connection.execute(delete(EVIDENCE).where(EVIDENCE.c.name == box.name))
+        others = select(MAILBOX.c.channel).where(MAILBOX.c.name == box.name, MAILBOX.c.state.in_(("asked", "moved")))
+        for (other,) in connection.execute(others).all():
+            forget_mailbox(connection, other)
+        forget_mailbox(connection, channel)
+        return True
 
     async def held_key(self, key: str) -> KeptHeldKey | None:
         """Returns a held key by its public text."""
@@ -142,39 +169,36 @@ class MailboxStore(SqlSteps):
         """Returns the public texts of all keys that the service holds for a name, certified for a mailbox."""
         return tuple(key for (key,) in await self._read(_HELD_KEYS, b_name=name, b_address=address.lower()))
 
-    async def add_held_key(self, held: KeptHeldKey, certificate: KeptCertificate) -> None:
+    @transaction
+    def add_held_key(self, connection: Connection, held: KeptHeldKey, certificate: KeptCertificate) -> None:
         """Keeps another held key and its certificate."""
-
-        def work(connection: Connection) -> None:
-            if connection.execute(select(HELD_KEY.c.key).where(HELD_KEY.c.key == held.key)).first() is None:
-                connection.execute(insert(HELD_KEY).values(held.model_dump()))
-            keep_certificate(connection, certificate)
-
-        await self._transaction(work)
+        if connection.execute(select(HELD_KEY.c.key).where(HELD_KEY.c.key == held.key)).first() is None:
+            connection.execute(insert(HELD_KEY).values(held.model_dump()))
+        keep_certificate(connection, certificate)
 
     async def certificates(self, key: str) -> tuple[KeptCertificate, ...]:
         """Returns the certificates of a held key, the newest first."""
         return certificates_of(await self._read(_CERTIFICATES, b_key=key))
 
-    async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:
-        def work(connection: Connection) -> bool:
-            held = select(MAILBOX.c.paused).where(MAILBOX.c.channel == channel).with_for_update()
-            row = connection.execute(held).first()
-            if row is None:
-                return False
-            connection.execute(delete(BOUNCE).where(BOUNCE.c.at < since))
-            if connection.execute(select(BOUNCE.c.digest).where(BOUNCE.c.digest == digest)).first() is not None:
-                return False
-            connection.execute(insert(BOUNCE).values(digest=digest, channel=channel, at=at))
-            counted = select(func.count()).select_from(BOUNCE).where(BOUNCE.c.channel == channel)
-            if row[0] is not None or connection.execute(counted).scalar_one() < enough:
-                return False
-            connection.execute(update(MAILBOX).where(MAILBOX.c.channel == channel).values(paused=at))
-            # Bounces from before the pause do not begin another one after its end.
-            connection.execute(delete(BOUNCE).where(BOUNCE.c.channel == channel, BOUNCE.c.digest != digest))
-            return True
-
-        return await self._holding(work)
+    @holding
+    def note_bounce(
+        self, connection: Connection, channel: str, digest: str, at: str, *, since: str, enough: int
+    ) -> bool:
+        held = select(MAILBOX.c.paused).where(MAILBOX.c.channel == channel).with_for_update()
+        row = connection.execute(held).first()
+        if row is None:
+            return False
+        connection.execute(delete(BOUNCE).where(BOUNCE.c.at < since))
+        if connection.execute(select(BOUNCE.c.digest).where(BOUNCE.c.digest == digest)).first() is not None:
+            return False
+        connection.execute(insert(BOUNCE).values(digest=digest, channel=channel, at=at))
+        counted = select(func.count()).select_from(BOUNCE).where(BOUNCE.c.channel == channel)
+        if row[0] is not None or connection.execute(counted).scalar_one() < enough:
+            return False
+        connection.execute(update(MAILBOX).where(MAILBOX.c.channel == channel).values(paused=at))
+        # Bounces from before the pause do not begin another one after its end.
+        connection.execute(delete(BOUNCE).where(BOUNCE.c.channel == channel, BOUNCE.c.digest != digest))
+        return True
 
 
 def read_mailbox(row: Sequence[Any]) -> Mailbox:  # Any: columns
@@ -231,38 +255,6 @@ def change_mailbox(connection: Connection, box: Mailbox, was: Mailbox | None = N
     if was is None or box.address != was.address:  # the mailbox may have got another address since then
         wanted["target"] = box.address
     connection.execute(update(CHANNEL).where(CHANNEL.c.id == box.channel).values(wanted))
-    return True
-
-
-def _erase(connection: Connection, channel: str) -> bool:
-    """Removes a mailbox and what is known of its owner: see `MailboxStore.erase_mailbox`."""
-    box = held_mailbox(connection, channel)
-    if box is None:
-        return False
-    # Also what is left of a mailbox that the player has moved from, and of one that was never confirmed.
-    keys = select(HELD_KEY.c.key).where(HELD_KEY.c.name == box.name)
-    before = connection.execute(select(CERTIFICATE.c.mailbox).where(CERTIFICATE.c.key.in_(keys)))
-    addresses = {box.address.lower(), *before.scalars()}
-    connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address.in_(addresses)))
-    connection.execute(update(CERTIFICATE).where(CERTIFICATE.c.mailbox.in_(addresses)).values(mailbox="", salt=""))
-    # The rows stay, so that no number is used twice.
-    gone = {
-        "raw": b"",
-        "name": "",
-        "channel": "",
-        "message_id": "",
-        "signed": None,
-        "reply": None,
-        "state": "done",
-        "result": "",
-    }
-    theirs = or_(INCOMING.c.channel == channel, INCOMING.c.name == box.name)
-    connection.execute(update(INCOMING).where(theirs).values(gone))
-    connection.execute(delete(EVIDENCE).where(EVIDENCE.c.name == box.name))
-    others = select(MAILBOX.c.channel).where(MAILBOX.c.name == box.name, MAILBOX.c.state.in_(("asked", "moved")))
-    for (other,) in connection.execute(others).all():
-        forget_mailbox(connection, other)
-    forget_mailbox(connection, channel)
     return True
 
 

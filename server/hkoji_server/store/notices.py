@@ -35,7 +35,7 @@ from sqlalchemy import (
 
 from hkoji_server.store.choices import working
 from hkoji_server.store.game_values import NewNotice
-from hkoji_server.store.sql_steps import Row, SqlSteps
+from hkoji_server.store.sql_steps import Row, SqlSteps, holding, within
 from hkoji_server.store.tables import CHANNEL, OUTBOX
 
 KEY: Final = ("game", "seq", "event", "channel")
@@ -121,45 +121,46 @@ class NoticeStore(SqlSteps):
             found += await self._read(_DUE_CHANNELS, b_kind=kind, b_now=now, b_limit=most)
         return tuple(map(DueChannel._make, found))
 
-    async def lease_notices(
-        self, kinds: Collection[str], now: str, until: str, most: int, *, of: Collection[str] | None = None
+    @holding
+    def lease_notices(
+        self,
+        connection: Connection,
+        kinds: Collection[str],
+        now: str,
+        until: str,
+        most: int,
+        *,
+        of: Collection[str] | None = None,
     ) -> tuple[LeasedNotice, ...]:
         """Leases notices that are to be sent by now, those that have waited longest first: at most `most`.
 
         They are those `of` some channels, or of all channels of these kinds. Notices that another process holds are
         left out.
         """
-
-        def work(connection: Connection) -> tuple[LeasedNotice, ...]:
-            leased: list[LeasedNotice] = []
-            # One kind after the other, so that each look is one range of the index.
-            for kind in kinds:
-                found = select(OUTBOX).where(OUTBOX.c.kind == kind, OUTBOX.c.not_before <= now)
-                if of is not None:
-                    found = found.where(OUTBOX.c.channel.in_(of))
-                leased += _lease(connection, found, until, most - len(leased))
-            return tuple(leased)
-
-        return await self._holding(work)
+        leased: list[LeasedNotice] = []
+        # One kind after the other, so that each look is one range of the index.
+        for kind in kinds:
+            found = select(OUTBOX).where(OUTBOX.c.kind == kind, OUTBOX.c.not_before <= now)
+            if of is not None:
+                found = found.where(OUTBOX.c.channel.in_(of))
+            leased += _lease(connection, found, until, most - len(leased))
+        return tuple(leased)
 
     async def lease_channel(self, channel: str, now: str, until: str, most: int) -> tuple[LeasedNotice, ...]:
         """Leases further notices of one channel likewise."""
         found = select(OUTBOX).where(OUTBOX.c.channel == channel, OUTBOX.c.not_before <= now)
         return await self._holding(lambda connection: tuple(_lease(connection, found, until, most)))
 
-    async def delete_notice(self, leased: LeasedNotice, *, sent: bool) -> bool:
+    @holding
+    def delete_notice(self, connection: Connection, leased: LeasedNotice, *, sent: bool) -> bool:
         """Deletes a notice. If it was `sent`, the failures of its channel are forgotten.
 
         Returns False if it is no longer as it was leased; then it stays.
         """
-
-        def work(connection: Connection) -> bool:
-            if sent:
-                failed = (CHANNEL.c.id == leased.channel, CHANNEL.c.failures > 0)
-                connection.execute(update(CHANNEL).where(*failed).values(failures=0))
-            return connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount == 1
-
-        return await self._holding(work)
+        if sent:
+            failed = (CHANNEL.c.id == leased.channel, CHANNEL.c.failures > 0)
+            connection.execute(update(CHANNEL).where(*failed).values(failures=0))
+        return connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount == 1
 
     async def put_off_notice(
         self, leased: LeasedNotice, not_before: str, *, anew: bool = False, tried: bool = True
@@ -175,31 +176,28 @@ class NoticeStore(SqlSteps):
         put_off = update(OUTBOX).where(*_as_leased(leased)).values(values)
         return await self._change(put_off) == 1
 
-    async def give_up_notice(self, leased: LeasedNotice, now: str, most: int) -> bool:
+    @within("_holding", wakes=True)
+    def give_up_notice(self, connection: Connection, leased: LeasedNotice, now: str, most: int) -> bool:
         """Deletes a notice that could not be sent, and counts a failure of its channel.
 
         After `most` failures in a row the channel is off: what was to be sent to it is deleted, and a notice of the
         event `failing` for each other channel of its player that wants it is written, at the same game and number.
         Returns whether the channel has been turned off by this. A notice that is no longer as it was leased stays.
         """
-
-        def work(connection: Connection) -> bool:
-            place = select(CHANNEL.c.player, CHANNEL.c.failures, CHANNEL.c.off).where(CHANNEL.c.id == leased.channel)
-            found = connection.execute(place.with_for_update()).first()
-            if connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount != 1 or found is None:
-                return False
-            player, failures, off = found
-            if off is not None:
-                return False
-            turned_off = bool(failures + 1 >= most)
-            values = {"failures": failures + 1, "off": now if turned_off else None}
-            connection.execute(update(CHANNEL).where(CHANNEL.c.id == leased.channel).values(values))
-            if turned_off:
-                connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == leased.channel))
-                add_notices(connection, [NewNotice(leased.game, leased.seq, "failing", player, now)])
-            return turned_off
-
-        return await self._waking(self._holding(work))
+        place = select(CHANNEL.c.player, CHANNEL.c.failures, CHANNEL.c.off).where(CHANNEL.c.id == leased.channel)
+        found = connection.execute(place.with_for_update()).first()
+        if connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount != 1 or found is None:
+            return False
+        player, failures, off = found
+        if off is not None:
+            return False
+        turned_off = bool(failures + 1 >= most)
+        values = {"failures": failures + 1, "off": now if turned_off else None}
+        connection.execute(update(CHANNEL).where(CHANNEL.c.id == leased.channel).values(values))
+        if turned_off:
+            connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == leased.channel))
+            add_notices(connection, [NewNotice(leased.game, leased.seq, "failing", player, now)])
+        return turned_off
 
     async def remove_stray_notices(self) -> int:
         """Deletes the notices to channels that were removed. Returns how many there were."""

@@ -30,7 +30,7 @@ from hkoji.game.clock import Outage, Way, came_by, format_time, parse_time
 from hkoji.log.line import parse_entry
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import INCOMING
-from hkoji_server.store.sql_steps import Row, SqlSteps
+from hkoji_server.store.sql_steps import Row, SqlSteps, transaction, within
 from hkoji_server.store.tables import BEAT, ENTRY, GAME, OUTAGE
 from hkoji_server.store.time_contract import Beat, StaleDecisionError
 
@@ -76,14 +76,12 @@ class OutageStore(SqlSteps):
     def _own_clock(self, connection: Connection) -> str | None:
         """Returns the time of the database; None if it has no clock of its own."""
 
-    async def beat(self, way: Way, at: str) -> Beat:
-        def work(connection: Connection) -> Beat:
-            before = _last_beat(connection, way)
-            if before is None or before < at:
-                _set_beat(connection, way, before, at)
-            return Beat(max(before or at, at), self._own_clock(connection))
-
-        return await self._transaction(work)
+    @transaction
+    def beat(self, connection: Connection, way: Way, at: str) -> Beat:
+        before = _last_beat(connection, way)
+        if before is None or before < at:
+            _set_beat(connection, way, before, at)
+        return Beat(max(before or at, at), self._own_clock(connection))
 
     async def last_beat(self, way: Way) -> str | None:
         rows = await self._read(_BEAT, b_way=way)
@@ -92,20 +90,18 @@ class OutageStore(SqlSteps):
     async def outages(self) -> tuple[Outage, ...]:
         return tuple(map(read_outage, await self._read(EVERY_OUTAGE)))
 
-    async def close_gap(self, way: Way, beat: str | None, now: str) -> Outage | None:
-        def work(connection: Connection) -> Outage | None:
-            if _last_beat(connection, way) != beat:
-                raise StaleDecisionError
-            outage = None if beat is None else Outage(_begin_of_gap(connection, way, beat), now, way)
-            if outage is not None and outage.begin < outage.until:
-                _record(connection, outage)
-            else:
-                outage = None
-            if beat is None or beat < now:
-                _set_beat(connection, way, beat, now)
-            return outage
-
-        return await self._alone(work)
+    @within("_alone")
+    def close_gap(self, connection: Connection, way: Way, beat: str | None, now: str) -> Outage | None:
+        if _last_beat(connection, way) != beat:
+            raise StaleDecisionError
+        outage = None if beat is None else Outage(_begin_of_gap(connection, way, beat), now, way)
+        if outage is not None and outage.begin < outage.until:
+            _record(connection, outage)
+        else:
+            outage = None
+        if beat is None or beat < now:
+            _set_beat(connection, way, beat, now)
+        return outage
 
     async def add_outage(self, outage: Outage, now: str) -> None:
         """Records an outage that the operator states. Appends wait meanwhile.

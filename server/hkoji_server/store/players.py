@@ -18,7 +18,7 @@ from hkoji.messages.text import tell
 from hkoji_server.store.choices import remove_channels
 from hkoji_server.store.mail_tables import HELD_KEY
 from hkoji_server.store.reservations import verify_not_reserved
-from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.sql_steps import SqlSteps, holding, transaction
 from hkoji_server.store.tables import (
     CHALLENGE,
     CODE,
@@ -43,15 +43,12 @@ class CodeStore(SqlSteps):
         """Keeps a code of the operator; one for a player's new key takes the place of an earlier one, however made."""
         await self._transaction(lambda connection: keep_code(connection, code))
 
-    async def invitations(self, now: str) -> tuple[OperatorCode, ...]:
+    @transaction
+    def invitations(self, connection: Connection, now: str) -> tuple[OperatorCode, ...]:
         """Returns the codes for new players that are valid, the first to expire first."""
-
-        def work(connection: Connection) -> tuple[OperatorCode, ...]:
-            valid = CODE.c.name.is_(None) & (CODE.c.expires > now)
-            found = rows_of(OperatorCode, connection.execute(select(*CODE.c).where(valid)))
-            return tuple(sorted(found, key=lambda code: (code.expires, code.digest)))
-
-        return await self._transaction(work)
+        valid = CODE.c.name.is_(None) & (CODE.c.expires > now)
+        found = rows_of(OperatorCode, connection.execute(select(*CODE.c).where(valid)))
+        return tuple(sorted(found, key=lambda code: (code.expires, code.digest)))
 
     async def withdraw_code(self, digest: str) -> bool:
         """Forgets a code for new players. Returns False if there is none."""
@@ -157,22 +154,19 @@ class PlayerStore(SqlSteps):
         """
         return rows_of(RetiredKey, await self._read(_RETIRED_KEYS, b_name=name))
 
-    async def replace_key(self, player: Player, retired: RetiredKey) -> None:
+    @transaction
+    def replace_key(self, connection: Connection, player: Player, retired: RetiredKey) -> None:
         """Replaces the `retired` key of a registered player by the key of `player`, and ends all the player's logins.
 
         Changes nothing if it raises: `ForbiddenError` if the retired key is not the current one, `RevokedError` if it
         has been revoked, `ExistsError` if the new key belongs or has belonged to a player.
         """
-
-        def work(connection: Connection) -> None:
-            verify_valid(connection, retired.key)
-            if _key_of(connection, player.name) != retired.key:
-                raise ForbiddenError(tell("the key to replace is not the current key of {name}", name=player.name))
-            _verify_unused(connection, player.key)
-            connection.execute(insert(RETIRED).values(retired.model_dump()))
-            _set_key(connection, player)
-
-        await self._transaction(work)
+        verify_valid(connection, retired.key)
+        if _key_of(connection, player.name) != retired.key:
+            raise ForbiddenError(tell("the key to replace is not the current key of {name}", name=player.name))
+        _verify_unused(connection, player.key)
+        connection.execute(insert(RETIRED).values(retired.model_dump()))
+        _set_key(connection, player)
 
     async def revoke_key(self, retired: RetiredKey) -> None:
         """Revokes a player's key, the current one or an earlier one, and ends the logins that were made with it.
@@ -223,39 +217,33 @@ class PlayerStore(SqlSteps):
         """Keeps a login challenge by its digest."""
         await self._change(insert(CHALLENGE).values(digest=digest, expires=expires))
 
-    async def take_challenge(self, digest: str, now: str) -> bool:
+    @holding
+    def take_challenge(self, connection: Connection, digest: str, now: str) -> bool:
         """Uses a challenge up, and forgets those that have expired.
 
         Returns False if there is no such challenge or it has expired.
         """
+        good = delete(CHALLENGE).where(CHALLENGE.c.digest == digest, CHALLENGE.c.expires > now)
+        taken = connection.execute(good).rowcount == 1
+        connection.execute(delete(CHALLENGE).where(CHALLENGE.c.expires <= now))
+        return taken
 
-        def work(connection: Connection) -> bool:
-            good = delete(CHALLENGE).where(CHALLENGE.c.digest == digest, CHALLENGE.c.expires > now)
-            taken = connection.execute(good).rowcount == 1
-            connection.execute(delete(CHALLENGE).where(CHALLENGE.c.expires <= now))
-            return taken
-
-        return await self._holding(work)
-
-    async def add_token(self, digest: str, name: str, expires: str, now: str, key: str = "") -> None:
+    @transaction
+    def add_token(self, connection: Connection, digest: str, name: str, expires: str, now: str, key: str = "") -> None:
         """Keeps a login token by its digest, and forgets those that have expired.
 
         `key` is the key that has logged in. If it is revoked or no longer the player's, even if that has
         just changed, the token is not kept, and `RevokedError` or `ForbiddenError` is raised.
         """
-
-        def work(connection: Connection) -> None:
-            # In the same transaction as the insertion: a revocation that commits first ends this login too.
-            if key:
-                verify_valid(connection, key)
-                if _key_of(connection, name) != key:
-                    raise ForbiddenError(
-                        tell("{name} has another key now", name=name), hint=tell("log in again with that one")
-                    )
-            connection.execute(delete(TOKEN).where(TOKEN.c.expires <= now))
-            connection.execute(insert(TOKEN).values(digest=digest, name=name, expires=expires))
-
-        await self._transaction(work)
+        # In the same transaction as the insertion: a revocation that commits first ends this login too.
+        if key:
+            verify_valid(connection, key)
+            if _key_of(connection, name) != key:
+                raise ForbiddenError(
+                    tell("{name} has another key now", name=name), hint=tell("log in again with that one")
+                )
+        connection.execute(delete(TOKEN).where(TOKEN.c.expires <= now))
+        connection.execute(insert(TOKEN).values(digest=digest, name=name, expires=expires))
 
     async def drop_token(self, digest: str) -> None:
         """Forgets a token."""

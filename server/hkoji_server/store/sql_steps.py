@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, TypeVar
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from sqlalchemy import ClauseElement, Connection, Dialect, Executable
 
@@ -21,6 +21,10 @@ from hkoji.messages.text import tell
 from hkoji_server.store.game_values import WAITS, Hint, OnHint
 
 T = TypeVar("T")
+P = ParamSpec("P")
+S = TypeVar("S", bound="SqlSteps")
+Work = Callable[Concatenate[S, Connection, P], T]
+Method = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
 Values = dict[str, Any]  # Any: column values
 
@@ -106,12 +110,29 @@ class SqlSteps(ABC):
     def _publish(self, hint: Hint) -> None:
         """Gives a hint to those who listen, in this process and in others as far as they can be told."""
 
-    async def _waking(self, work: Awaitable[T]) -> T:
-        """Awaits a transaction, and wakes those who send notices and process mails for what it has written."""
-        result = await work
-        self._publish(WAITS)
-        return result
-
     @abstractmethod
     def _time(self, connection: Connection) -> datetime:
         """Returns the time by the clock that judges the age of decisions."""
+
+
+def within(step: str, *, wakes: bool = False) -> Callable[[Work[S, P, T]], Method[S, P, T]]:
+    """Returns a decorator that makes a method of the work of one transaction: it runs by this step of the backend.
+
+    With `wakes`, those who send notices and process mails are woken for what it has written.
+    """
+
+    def decorate(work: Work[S, P, T]) -> Method[S, P, T]:
+        @wraps(work)
+        async def run(self: S, /, *given: P.args, **named: P.kwargs) -> T:
+            result: T = await getattr(self, step)(lambda connection: work(self, connection, *given, **named))
+            if wakes:
+                self._publish(WAITS)
+            return result
+
+        return run
+
+    return decorate
+
+
+transaction: Final = within("_transaction")
+holding: Final = within("_holding")

@@ -34,7 +34,7 @@ from hkoji.messages.text import tell
 from hkoji_server.store.game_lists import going_on
 from hkoji_server.store.game_values import NewNotice
 from hkoji_server.store.notices import add_notices
-from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.sql_steps import SqlSteps, holding, within
 from hkoji_server.store.tables import GAME, OUTBOX, TALK, KeptMessage, one_of, row_of, rows_of
 
 MOST_MESSAGES: Final = 2000
@@ -114,39 +114,34 @@ def last_of_others(limit: int) -> Select[Any]:  # Any: columns
 class TalkStore(SqlSteps):
     """The area of the store that is about talk."""
 
-    async def add_message(self, new: NewMessage, since: str) -> tuple[KeptMessage, bool]:
+    @within("_holding", wakes=True)
+    def add_message(self, connection: Connection, new: NewMessage, since: str) -> tuple[KeptMessage, bool]:
         """Keeps a message under the next number of its game, with a notice for its reader. Returns it, and True.
 
         Returns the message that is kept, and False, if its author has said the same text before: then nothing changes.
         Changes nothing if it raises: `NotFoundError`; `TooManyError` if the author has said `MOST_A_DAY` at the time
         `since` or later; `TalkClosedError` if the game has `MOST_MESSAGES`.
         """
-
-        def work(connection: Connection) -> tuple[KeptMessage, bool]:
-            if not _hold(connection, new.game):
-                raise NotFoundError(tell("game"), new.game)
-            own = (TALK.c.game == new.game, TALK.c.name == new.name)
-            found = connection.execute(select(*TALK.c).where(*own, TALK.c.text == new.text))
-            if (same := one_of(KeptMessage, found)) is not None:
-                return same, False
-            lately = select(func.count()).select_from(TALK).where(*own, TALK.c.at >= since)
-            if connection.execute(lately).scalar_one() >= MOST_A_DAY:
-                raise TooManyError(
-                    _RETRY,
-                    tell("you have sent {most} messages about this game in a day, which is the most", most=MOST_A_DAY),
-                )
-            last = connection.execute(select(func.max(TALK.c.number)).where(TALK.c.game == new.game)).scalar() or 0
-            if last >= MOST_MESSAGES:
-                full = tell("this game has {most} messages, and can have no more", most=MOST_MESSAGES)
-                raise TalkClosedError(new.game, full)
-            kept = row_of(
-                KeptMessage, game=new.game, number=last + 1, name=new.name, text=new.text, sig=new.sig, at=new.at
+        if not _hold(connection, new.game):
+            raise NotFoundError(tell("game"), new.game)
+        own = (TALK.c.game == new.game, TALK.c.name == new.name)
+        found = connection.execute(select(*TALK.c).where(*own, TALK.c.text == new.text))
+        if (same := one_of(KeptMessage, found)) is not None:
+            return same, False
+        lately = select(func.count()).select_from(TALK).where(*own, TALK.c.at >= since)
+        if connection.execute(lately).scalar_one() >= MOST_A_DAY:
+            raise TooManyError(
+                _RETRY,
+                tell("you have sent {most} messages about this game in a day, which is the most", most=MOST_A_DAY),
             )
-            connection.execute(insert(TALK).values(kept.model_dump()))
-            add_notices(connection, (NewNotice(new.game, kept.number, TALK_EVENT, new.to, new.at),))
-            return kept, True
-
-        return await self._waking(self._holding(work))
+        last = connection.execute(select(func.max(TALK.c.number)).where(TALK.c.game == new.game)).scalar() or 0
+        if last >= MOST_MESSAGES:
+            full = tell("this game has {most} messages, and can have no more", most=MOST_MESSAGES)
+            raise TalkClosedError(new.game, full)
+        kept = row_of(KeptMessage, game=new.game, number=last + 1, name=new.name, text=new.text, sig=new.sig, at=new.at)
+        connection.execute(insert(TALK).values(kept.model_dump()))
+        add_notices(connection, (NewNotice(new.game, kept.number, TALK_EVENT, new.to, new.at),))
+        return kept, True
 
     async def messages(self, game: str, after: int, limit: int) -> tuple[KeptMessage, ...]:
         """Returns the messages of a game with numbers greater than `after`, in order: at most `limit`."""
@@ -161,7 +156,8 @@ class TalkStore(SqlSteps):
         rows = await self._read(last_of_others(limit), b_player=player, b_since=since)
         return tuple(map(LastMessage._make, rows))
 
-    async def delete_message(self, game: str, number: int, name: str) -> None:
+    @holding
+    def delete_message(self, connection: Connection, game: str, number: int, name: str) -> None:
         """Deletes text and signature of a message of player `name`; also if they are deleted already.
 
         A notice about it that was not sent is deleted too.
@@ -169,23 +165,19 @@ class TalkStore(SqlSteps):
         Changes nothing if it raises: `NotFoundError` for a message that is not there, `ForbiddenError` for one of
         another player.
         """
-
-        def work(connection: Connection) -> None:
-            place = (TALK.c.game == game, TALK.c.number == number)
-            _hold(connection, game)  # as every writer of a notice of the game does
-            author = connection.execute(select(TALK.c.name).where(*place)).scalar()
-            if author is None:
-                raise NotFoundError(tell("message"), str(number))
-            if author != name:
-                raise ForbiddenError(
-                    tell("message {number} is by {author}", number=number, author=author),
-                    hint=tell("nothing was deleted; you can delete your own messages"),
-                )
-            connection.execute(update(TALK).where(*place).values(text=None, sig=None))
-            told = (OUTBOX.c.game == game, OUTBOX.c.seq == number, OUTBOX.c.event == TALK_EVENT)
-            connection.execute(delete(OUTBOX).where(*told))
-
-        await self._holding(work)
+        place = (TALK.c.game == game, TALK.c.number == number)
+        _hold(connection, game)  # as every writer of a notice of the game does
+        author = connection.execute(select(TALK.c.name).where(*place)).scalar()
+        if author is None:
+            raise NotFoundError(tell("message"), str(number))
+        if author != name:
+            raise ForbiddenError(
+                tell("message {number} is by {author}", number=number, author=author),
+                hint=tell("nothing was deleted; you can delete your own messages"),
+            )
+        connection.execute(update(TALK).where(*place).values(text=None, sig=None))
+        told = (OUTBOX.c.game == game, OUTBOX.c.seq == number, OUTBOX.c.event == TALK_EVENT)
+        connection.execute(delete(OUTBOX).where(*told))
 
     async def remove_talk(self, ended_before: str, begun_before: str, most: int) -> int:
         """Removes all messages of games that ended before a time, of at most `most` games. Returns of how many.
