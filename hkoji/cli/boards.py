@@ -11,7 +11,6 @@ from hkoji.cli.terminal import fold
 from hkoji.game.position import Position
 from hkoji.show import games
 from hkoji.show.board import WIDTH, Board, Choice, Look, unpainted
-from hkoji.show.deck import SpelledDeck
 
 
 def draw(position: Position, style: TextStyle, notes: Iterable[str] = (), *, commands: bool = True) -> str:
@@ -39,7 +38,7 @@ def choices(position: Position) -> tuple[Choice, ...]:
 def _board(position: Position, style: TextStyle, notes: Iterable[str] = ()) -> Board:
     deck = deck_for(position.course.setup.ruleset.name)
     narrow = style.width is not None and style.width < WIDTH
-    plain = style.plain or narrow or isinstance(deck, SpelledDeck)
+    plain = style.plain or narrow or deck.is_spelled
     paint = style.paint if style.colour else unpainted
     return games.board(position, Look(speaking(), deck, paint, plain, tuple(notes)))
 

@@ -184,7 +184,7 @@ def _use_deck(name: str | None, *, asked: bool = True) -> None:
     """
     _ChosenDeck.asked, _ChosenDeck.deck = asked and name is not None, None
     if name is not None:
-        from hkoji.show.decks import find_deck
+        from hkoji.show.deck import find_deck
 
         _ChosenDeck.deck = find_deck(name)
 
@@ -194,12 +194,12 @@ def deck_for(ruleset: str, *, symbols: bool = False) -> Deck:
 
     Where the terminal does not have the deck's symbols, they are spelled out, unless `symbols` are needed in any case.
     """
-    from hkoji.show.deck import STANDARD, SpelledDeck
+    from hkoji.show.deck import STANDARD
 
     deck = _ChosenDeck.deck or STANDARD
     if deck.fits(ruleset):
         shown = symbols or screen().can_show(deck.write(ascii_uppercase))
-        return deck if shown else SpelledDeck(deck, language.speaking())
+        return deck if shown else deck.spelled(language.speaking())
     if _ChosenDeck.asked:
         raise UsageError(
             tell("{game} cannot be played with the deck {deck!r}", game=ruleset, deck=deck.name),

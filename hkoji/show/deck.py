@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from importlib import import_module
+from typing import Final, NamedTuple
 
-from hkoji.messages.text import Speaker
+from hkoji.errors import UsageError
+from hkoji.messages.text import Speaker, shorten, tell
 
 
 class DeckCard(NamedTuple):
@@ -22,114 +24,67 @@ class DeckCard(NamedTuple):
     owner: str = ""
 
 
-class Deck(Protocol):
-    """A way to name the cards of some games."""
+class Deck:
+    """A way to name the cards of some games. This one has every game's own cards, by the letters of the notation."""
 
-    @property
-    def name(self) -> str:
-        """The deck's name in options and settings."""
+    name: str = "standard"
+    """The deck's name in options and settings."""
+    is_spelled = False
+    """Whether its cards are spelled out: no table has room for that."""
 
-    def fits(self, ruleset: str) -> bool:
+    def fits(self, ruleset: str) -> bool:  # noqa: ARG002 # every game has its own cards
         """Whether the game of that name can be played with it."""
+        return True
+
+    def spelled(self, say: Speaker) -> Deck:  # noqa: ARG002 # letters are shown everywhere
+        """The deck for places that do not have its symbols: its cards are spelled out in the speaker's language."""
+        return self
 
     def symbol(self, card: str) -> str:
         """The shortest name of a card; `X` stays `X`."""
+        return card
 
     def word(self, card: str) -> str:
         """The name of a card, spelled out; a `Text` if it depends on the language."""
+        return card
 
     def write(self, notation: str) -> str:
         """Canonical notation with symbols for its cards, for reading only."""
+        return notation
 
     def parts(self, action: str) -> tuple[str, ...]:
         """The words to type for a decision in canonical notation; `read` reads them back."""
+        return (action,)
 
     def read(self, text: str) -> str:
         """A typed decision with this deck's names replaced by those of the notation.
 
         Leaves unknown text to the game's own parser. Raises `NotationError` for a card that is not in the game.
         """
-
-    def cards(self) -> tuple[DeckCard, ...]:
-        """The cards to pick for a game at a table; empty for a game's own cards."""
-
-
-class StandardDeck:
-    """A game's own cards, named by the letters of the notation."""
-
-    name: Final = "standard"
-
-    def fits(self, ruleset: str) -> bool:  # noqa: ARG002 # every game has its own cards
-        """Returns True."""
-        return True
-
-    def symbol(self, card: str) -> str:
-        """The card's name."""
-        return card
-
-    def word(self, card: str) -> str:
-        """The card's name."""
-        return card
-
-    def write(self, notation: str) -> str:
-        """The notation itself."""
-        return notation
-
-    def parts(self, action: str) -> tuple[str, ...]:
-        """The notation itself."""
-        return (action,)
-
-    def read(self, text: str) -> str:
-        """The text itself."""
         return text
 
     def cards(self) -> tuple[DeckCard, ...]:
-        """No cards: they come with the game."""
+        """The cards to pick for a game at a table; empty for a game's own cards."""
         return ()
 
 
-STANDARD: Final[Deck] = StandardDeck()
+STANDARD: Final = Deck()
+_OTHERS: Final = {"everdeck": "hkoji.show.hanamikoji.everdeck:Everdeck"}
+"""Imported when they are used. To add a deck, add a line here."""
+DECKS: Final = (STANDARD.name, *_OTHERS)
 
 
-class SpelledDeck:
-    """A deck whose cards are spelled out in the speaker's language, for places that do not have its symbols."""
-
-    def __init__(self, deck: Deck, say: Speaker) -> None:
-        self._deck: Final = deck
-        self._say: Final = say
-
-    @property
-    def name(self) -> str:
-        """The deck's name."""
-        return self._deck.name
-
-    def fits(self, ruleset: str) -> bool:
-        """Whether the deck fits."""
-        return self._deck.fits(ruleset)
-
-    def symbol(self, card: str) -> str:
-        """The card's word."""
-        return self._say(self._deck.word(card))
-
-    def word(self, card: str) -> str:
-        """The card's word."""
-        return self._deck.word(card)
-
-    def write(self, notation: str) -> str:
-        """`3 spades hearts hearts` for `3BCC`."""
-        return " ".join(each if self._deck.write(each) == each else self.symbol(each) for each in notation)
-
-    def parts(self, action: str) -> tuple[str, ...]:
-        """The words to type, which are those of the deck."""
-        return self._deck.parts(action)
-
-    def read(self, text: str) -> str:
-        """A typed decision, as the deck reads it."""
-        return self._deck.read(text)
-
-    def cards(self) -> tuple[DeckCard, ...]:
-        """The deck's cards."""
-        return self._deck.cards()
+def find_deck(name: str) -> Deck:
+    """Returns the deck of that name. Raises `UsageError`."""
+    if name == STANDARD.name:
+        return STANDARD
+    if name not in _OTHERS:
+        raise UsageError(
+            tell("there is no deck {name!r}", name=shorten(name)), hint=tell("decks: {names}", names=", ".join(DECKS))
+        )
+    module, _, made = _OTHERS[name].partition(":")
+    found: Deck = getattr(import_module(module), made)()
+    return found
 
 
 def typed(deck: Deck, action: str, say: Speaker) -> str:

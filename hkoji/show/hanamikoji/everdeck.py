@@ -14,11 +14,11 @@ import re
 from typing import Final, NamedTuple
 
 from hkoji.errors import NotationError
-from hkoji.messages.text import Text, tell
+from hkoji.messages.text import Speaker, Text, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, GIFT, KINDS, SECRET, TRADE_OFF
 from hkoji.rules.hanamikoji.ruleset import NAME
-from hkoji.show.deck import DeckCard
+from hkoji.show.deck import Deck, DeckCard
 
 
 class _Suit(NamedTuple):
@@ -56,26 +56,36 @@ _CARD: Final = re.compile(
 _ACTION: Final = re.compile(r"\s*([XJQK])(?![a-z])", re.IGNORECASE)
 
 
-class Everdeck:
-    """Names the cards of Hanamikoji by suits."""
+class Everdeck(Deck):
+    """Names the cards of Hanamikoji by suits: by symbols, or spelled out by `say`."""
 
-    name: Final = "everdeck"
+    name = "everdeck"
+
+    def __init__(self, say: Speaker | None = None) -> None:
+        self._say: Final = say
+        self.is_spelled = say is not None
 
     def fits(self, ruleset: str) -> bool:
         """Only Hanamikoji."""
         return ruleset == NAME
 
+    def spelled(self, say: Speaker) -> Everdeck:
+        """The deck without symbols."""
+        return Everdeck(say)
+
     def symbol(self, card: str) -> str:
         """The suit's symbol."""
-        return card if card == UNKNOWN else _OF[card].symbol
+        if card not in _OF:
+            return card
+        return _OF[card].symbol if self._say is None else self._say(_OF[card].word)
 
     def word(self, card: str) -> str:
         """The suit, spelled out."""
         return card if card == UNKNOWN else _OF[card].word
 
     def write(self, notation: str) -> str:
-        """`3♠♥♥` for `3BCC`."""
-        return "".join(_OF[each].symbol if each in _OF else each for each in notation)
+        """`3♠♥♥` for `3BCC`, or `3 spades hearts hearts`."""
+        return (" " if self.is_spelled else "").join(map(self.symbol, notation))
 
     def parts(self, action: str) -> tuple[str, ...]:
         """`3`, `spades`, `hearts`, `hearts`; a `/` between the pairs of a competition; `take` for an answer."""
