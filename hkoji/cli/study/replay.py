@@ -16,17 +16,17 @@ from hkoji.cli.input import is_file, read_input
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import client, out
 from hkoji.cli.settings import deck_for
-from hkoji.cli.step_text import place_title, stop_text
 from hkoji.cli.terminal import fold, screen
 from hkoji.errors import HkojiError, MalformedError, UsageError
 from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay, replay
 from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import printable, shorten, tell
-from hkoji.rules.events import DECISIONS
+from hkoji.rules.events import DECISIONS, Deal
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
 from hkoji.show.board import Look
 from hkoji.show.games import board, draw_position
+from hkoji.show.steps import step_text
 from hkoji.study.stops import EVERY, Eyes, Stop, at_decision, at_entry, at_round, parse_eyes, see, stops
 
 HELP: Final = tell(
@@ -130,7 +130,7 @@ class ReplayWalk:
             decision=stop.decision,
             total=total,
             entry=stop.seq,
-            told=stop_text(stop),
+            told=_stop_text(stop),
             eyes=self._whose(),
         )
 
@@ -276,7 +276,9 @@ def _draw(seen: Replay, eyes: Eyes, at: int | None, svg: str | None, png: str | 
 def _drawn(position: Position, decision: int, decisions: int, eyes: Eyes) -> str:
     """Returns a position as SVG text."""
     deck = deck_for(position.course.setup.ruleset.name, symbols=True)
-    return draw_position(board(position, Look(translate, deck)).scene(place_title(position, decision, decisions, eyes)))
+    return draw_position(
+        board(position, Look(translate, deck)).scene(_place_title(position, decision, decisions, eyes))
+    )
 
 
 def _write(svg: str, file: str, *, png: bool, force: bool) -> None:
@@ -366,3 +368,23 @@ def _stop_json(stop: Stop) -> dict[str, Any]:  # Any: JSON
         ],
         "state": state.to_json(),
     }
+
+
+def _place_title(position: Position, decision: int, decisions: int, eyes: Eyes) -> str:
+    """Returns the title of a drawing: the game, the place in it, and whose eyes."""
+    setup = position.course.setup
+    values = {"game": position.short, "entry": position.course.seq, "decision": decision, "decisions": decisions}
+    if eyes.open_:
+        return _("{game} · entry {entry} · decision {decision} of {decisions}", **values)
+    if eyes.seat is None:
+        return _("{game} · entry {entry} · decision {decision} of {decisions} · as a spectator saw it", **values)
+    name = setup.names[eyes.seat] or eyes.word
+    return _("{game} · entry {entry} · decision {decision} of {decisions} · as {name} saw it", name=name, **values)
+
+
+def _stop_text(stop: Stop) -> str:
+    """Returns who did what at a stop, in one line, with the card names of the deck in use."""
+    if any(isinstance(event, Deal) for event in stop.step.events) and not stop.made:
+        return _("round {number} begins", number=stop.round)
+    deck = deck_for(stop.step.course.setup.ruleset.name)
+    return step_text(stop.step, translate, deck, round_=stop.round)
