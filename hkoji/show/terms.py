@@ -15,8 +15,8 @@ def clock_words(control: TimeControl | None) -> str:
     return tell("{clock} without {days} at {zone}", clock=control.text, days=rest_days(control), zone=control.zone)
 
 
-def terms_lines(agreement: Agreement, say: Speaker, length: Callable[[int], str] = format_duration) -> list[str]:
-    """Returns the clock that two players agree on, and whether the game is rated. `length` words a number of seconds.
+def terms_lines(agreement: Agreement, say: Speaker) -> list[str]:
+    """Returns the clock that two players agree on, and whether the game is rated.
 
     The first line has the clock as it is typed, and what its numbers mean for each player.
     """
@@ -25,12 +25,13 @@ def terms_lines(agreement: Agreement, say: Speaker, length: Callable[[int], str]
         lines = [say(tell("Clock: none. Nobody can lose on time."))]
     else:
         written = say(tell("Clock: {clock}.", clock=clock_words(control)))
-        lines = [" ".join((written, *map(say, _of_control(control, length))))]
+        lines = [" ".join((written, *map(say, control_sentences(control))))]
     lines.append(say(tell("The game is rated.") if agreement.rated else tell("The game is not rated.")))
     return lines
 
 
-def _of_control(control: TimeControl, length: Callable[[int], str]) -> Iterator[str]:
+def control_sentences(control: TimeControl, length: Callable[[int], str] = format_duration) -> Iterator[str]:
+    """Yields what the numbers of a control mean for each player. `length` words a number of seconds."""
     move, bank = length(control.move), length(control.bank)
     if control.move and control.bank:
         yield tell(

@@ -606,7 +606,7 @@ def test_an_invitation_says_the_whole_agreement_and_who_signs(ruleset: Ruleset) 
         "alice invites you to play",
         "You have until Tue 1 Dec 12:00 UTC.",
         "Chance decides who starts.",
-        "Each of you has 1 day for each turn, and 7 days in reserve for the whole game.",
+        "Each player has 1 day for each turn, and 7 days in reserve for the whole game.",
         "Each turn adds 12 hours to the reserve, up to 10 days.",
         "These days do not count: Saturday and Sunday (time zone +01:00).",
         "The invitation ends on Tue 1 Dec 12:00 UTC.",

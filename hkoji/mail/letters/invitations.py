@@ -13,6 +13,7 @@ from hkoji.mail.letters.page import Block, LetterDraft, Page
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji.show.games import board_type, brief_type
+from hkoji.show.terms import control_sentences
 
 
 class LetterWaits(StrEnum):
@@ -104,21 +105,7 @@ def _agreement_sentences(agreement: Agreement, now: str, page: Page, zone: str =
 
 
 def _clock_sentences(control: TimeControl, page: Page) -> Iterator[str]:
-    move, bank = page.length(control.move), page.length(control.bank)
-    if control.move and control.bank:
-        yield tell(
-            "Each of you has {move} for each turn, and {bank} in reserve for the whole game.", move=move, bank=bank
-        )
-    elif control.move:
-        yield tell("Each of you has {move} for each turn.", move=move)
-    else:
-        yield tell("Each of you has {bank} for the whole game.", bank=bank)
-    if control.add:
-        yield tell(
-            "Each turn adds {add} to the reserve, up to {cap}.",
-            add=page.length(control.add),
-            cap=page.length(control.cap),
-        )
+    yield from control_sentences(control, page.length)
     if control.rest:
         days = rest_days(control)
         yield tell("These days do not count: {days} (time zone {zone}).", days=days, zone=control.zone)
