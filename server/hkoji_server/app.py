@@ -38,7 +38,6 @@ from hkoji_server.routes.event_streams import make_events_router
 from hkoji_server.routes.game_lists import make_finished_router
 from hkoji_server.routes.games import make_games_router, make_talk_router
 from hkoji_server.routes.middleware import AddressLimit, BodyLimit, RequestFrame, Turns
-from hkoji_server.routes.pages import make_pages_router
 from hkoji_server.routes.plain import PlainRoutes
 from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.service import Readiness, UseCases, make_health_router
@@ -68,7 +67,7 @@ from hkoji_server.store.contract import timed_store
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_store
 from hkoji_server.web.error_pages import ErrorPages
-from hkoji_server.web.pages import Pages
+from hkoji_server.web.pages import Pages, make_stop_router
 
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
 
@@ -194,7 +193,7 @@ class Application:
                 make_finished_router,
                 make_talk_router,
                 make_events_router,
-                make_pages_router,
+                make_stop_router,
             ):
                 # `include_router` would build each route a second time; there is nothing to add to them.
                 self.api.router.routes.extend(make(cases).routes)

@@ -22,7 +22,6 @@ from hkoji.log.statement import make_origin
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.event_streams import LongPoll
-from hkoji_server.routes.pages import wants_page
 from hkoji_server.routes.plain import (
     GAME,
     LOGIN,
@@ -33,6 +32,7 @@ from hkoji_server.routes.plain import (
     read_login,
     read_query,
     tagged_answer,
+    wants_page,
 )
 from hkoji_server.routes.problems import answering, problem, problem_responses, reference
 from hkoji_server.routes.service import UseCases

@@ -20,8 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hkoji.errors import TooLargeError, TooManyError
 from hkoji_server.log import CLIENT_LEFT, REFUSED, log
 from hkoji_server.routes.games import ONLY_REPEATS
-from hkoji_server.routes.pages import INVITATION_PATH, STOP_PREFIX
-from hkoji_server.routes.plain import client_address
+from hkoji_server.routes.plain import INVITATION_PATH, STOP_PREFIX, client_address
 from hkoji_server.routes.problems import answer, problem
 from hkoji_server.service.players.limits import RateLimits, counted_name
 

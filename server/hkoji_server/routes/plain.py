@@ -30,6 +30,10 @@ from hkoji_server.service.players.players import Players
 T = TypeVar("T")
 
 NO_STORE: Final = {"Cache-Control": "no-store"}
+INVITATION_PATH: Final = "/i/{game}"
+"""The address of the page of a link."""
+STOP_PREFIX: Final = "/v1/mail/stop/"
+"""How the addresses begin that stop letters. A token follows."""
 BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
 
 _TAG: Final = r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")'
@@ -180,6 +184,11 @@ async def read_login(players: Players, scope: Scope) -> str:
     """
     scheme, token = get_authorization_scheme_param(read_header(scope, b"authorization"))
     return await players.authenticate(token if scheme.lower() == "bearer" else None)
+
+
+def wants_page(accept: str) -> bool:
+    """Returns whether a request with this `Accept` comes from a browser."""
+    return "text/html" in accept
 
 
 def client_address(scope: Scope) -> str | None:

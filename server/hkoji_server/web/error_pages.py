@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hkoji.messages.text import assemble
-from hkoji_server.routes.pages import wants_page
-from hkoji_server.routes.plain import read_header
+from hkoji_server.routes.plain import read_header, wants_page
 from hkoji_server.routes.problems import MEDIA_TYPE
 from hkoji_server.web.rendering import html, reader_of, rendered
 

@@ -1,16 +1,18 @@
 """The addresses of the pages: docs/spec/http.md, "Pages".
 
-They are routes of Starlette, not of the API: they take no JSON, and the API's document does not have them.
+They are routes of Starlette, not of the API: they take no JSON, and the API's document does not have them. It has the
+page on which letters are stopped, since mail programs post to its address when their user unsubscribes (RFC 8058).
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final
+from typing import Annotated, Any, Final
 
+from fastapi import APIRouter, Path
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from hkoji.errors import IllegalError, NotFoundError
@@ -23,8 +25,9 @@ from hkoji.rules.events import Seat
 from hkoji.rules.registry import RULESETS
 from hkoji.show.games import SHOWN_GAMES, board_type, brief_type
 from hkoji.study.stops import ALL, GUEST, HOST, SPECTATOR, Eyes
-from hkoji_server.routes.pages import INVITATION_PATH, wants_page
+from hkoji_server.routes.plain import INVITATION_PATH, NO_STORE, STOP_PREFIX, wants_page
 from hkoji_server.routes.service import UseCases
+from hkoji_server.service.mail.commands import stop_by_token
 from hkoji_server.settings import Registration
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import OpenFilter, Query
@@ -59,6 +62,12 @@ _FIRST: Final = "hanamikoji"
 """The game that newcomers read about first: it is the shorter one."""
 _KEPT: Final = 300
 """So many pages of 3 KB are kept in memory."""
+_TOKEN: Final = Path(pattern="^[A-Za-z2-7]{26}$", examples=["7k2mq4ruapbd3xvn5tczshw6ef"])
+_STOP_ROUTE: Final[dict[str, Any]] = {  # Any: FastAPI's own types
+    "tags": ["mail"],
+    "response_class": HTMLResponse,
+    "responses": {200: {"content": {"text/html": {"schema": {"type": "string"}}}, "description": "The page"}},
+}
 
 
 class Pages:
@@ -238,6 +247,32 @@ class Pages:
         links = [(reader.link(f"/g/{game}"), reader.say(tell("To the last entry")))]
         body = rendered("error.html", reader, page="error", text=text, hint="", links=links)
         return html(request, body, 404, headers={"Cache-Control": "no-store"})
+
+
+def make_stop_router(cases: UseCases) -> APIRouter:
+    """Returns the endpoints of the page on which letters are stopped.
+
+    The page is the same for every token, so that nobody learns anything by guessing one, and it loads nothing.
+    """
+    router = APIRouter()
+
+    def page(request: Request, **values: object) -> Response:
+        return html(
+            request, rendered("stop.html", reader_of(request), web=False, **values), web=False, headers=NO_STORE
+        )
+
+    @router.get(STOP_PREFIX + "{token}", **_STOP_ROUTE)
+    async def stop_page(request: Request, token: Annotated[str, _TOKEN]) -> Response:  # noqa: ARG001 # see above
+        """A page with a button that stops the letters to a mailbox. Reading it changes nothing."""
+        return page(request, stopped=False)
+
+    @router.post(STOP_PREFIX + "{token}", **_STOP_ROUTE)
+    async def stop_letters(request: Request, token: Annotated[str, _TOKEN]) -> Response:
+        """Stops the letters to a mailbox. Any body is ignored, and the answer says nothing about the token."""
+        await stop_by_token(cases.store, cases.sources, token)
+        return page(request, stopped=True)
+
+    return router
 
 
 def _game(request: Request) -> str:
