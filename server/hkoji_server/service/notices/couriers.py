@@ -138,10 +138,12 @@ class SendingPlaces:
         """Gives a channel a place. Returns False if it has one, or has to wait for one."""
         if due.channel in self._shares:
             return False
+        # One that was removed has no target: its notices are only deleted.
+        host = courier.host_of(due.target) if due.target else ""
         most = {
             _Share(due.kind): courier.places,
             _Share(due.kind, "player", due.player): MOST_OF_PLAYER,
-            _Share(due.kind, "host", courier.host_of(due.target)): MOST_OF_HOST,
+            _Share(due.kind, "host", host): MOST_OF_HOST,
         }
         if any(self._taken[share] >= number for share, number in most.items()):
             return False
