@@ -136,8 +136,8 @@ class KilledPushes(PushCourier):
             await super().send(channel, [notice])
             self._kills.perhaps()
 
-    def _urgency(self, notice: Notice) -> dict[str, str]:
-        return {**super()._urgency(notice), ID_HEADER: notice.id}
+    def _urgency(self, channel: Channel, notice: Notice) -> dict[str, str]:
+        return {**super()._urgency(channel, notice), ID_HEADER: notice.id}
 
 
 def deliver(data: Path, database: str | None, port: int, kills: float, fault: str | None) -> None:

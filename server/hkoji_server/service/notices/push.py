@@ -67,17 +67,16 @@ class PushCourier(PostCourier):
             "game": notice.game,
             "opponent": notice.opponent,
         }
-        return await self._push(channel, said, self._urgency(notice))
+        return await self._push(channel, said, self._urgency(channel, notice))
 
-    def _urgency(self, notice: Notice) -> dict[str, str]:
+    def _urgency(self, channel: Channel, notice: Notice) -> dict[str, str]:
         """Returns the headers by which a push service decides what it keeps, for how long, and how soon it tells."""
         left = LONGEST_KEPT
         if notice.deadline is not None:
             left = parse_time(notice.deadline) - parse_time(self._sources.at())
-        headers = {
-            "TTL": str(max(0, min(left, LONGEST_KEPT))),
-            "Topic": self.server.topic(f"{notice.game} {_class_of(notice.event)}"),
-        }
+        # Not the same for both players of a game: a push service that both use would learn who plays whom.
+        topic = self.server.topic(f"{channel.id} {notice.game} {_class_of(notice.event)}")
+        headers = {"TTL": str(max(0, min(left, LONGEST_KEPT))), "Topic": topic}
         return {**headers, "Urgency": "high"} if notice.event is NoticeEvent.REMIND2 else headers
 
     def _address(self, target: str) -> str:
