@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hkoji_server.service.games.notice_rules import TURN_WAIT
 from hkoji_server.service.notices.guarded_post import UNREACHABLE, GuardedPoster
-from hkoji_server.service.notices.posting import LONGEST_WAIT
 from hkoji_server.service.notices.push import LONGEST_KEPT, PushCourier
 from hkoji_server.service.notices.web_push import PADDED, TOKEN_SECONDS
 from hkoji_server.service.players.limits import RateLimits
@@ -358,22 +357,6 @@ def test_a_push_service_that_does_not_take_the_service_turns_the_channel_off(
     assert pushing.channel(channel).off is not None
     assert [each["off"] is not None for each in listed(other)] == [True]  # where the player's page reads it
     assert pushing.run(pushing.store.next_notice(["push"])) is None
-
-
-@pytest.mark.parametrize(("asked", "seconds"), [("7", 7), ("999999", LONGEST_WAIT)])
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_push_service_can_ask_to_wait_but_not_for_ever(
-    status: int, asked: str, seconds: int, pushing: Told, browser: Browser, hook: Receiver
-) -> None:
-    game, mover, _, channel = started(pushing, browser)
-    hook.turns = [answers(status, Retry_After=asked)]
-    mover.send(move_of(mover, game))
-    pushing.deliver(TURN_WAIT)
-    pushing.deliver(seconds - 1)
-    assert len(hook.posts) == 1
-    pushing.deliver(1)
-    assert [each["event"] for each in browser.pushed()] == ["turn", "turn"]
-    assert pushing.channel(channel).works
 
 
 def test_a_push_that_is_too_large_is_not_sent_again(pushing: Told, browser: Browser, hook: Receiver) -> None:

@@ -61,6 +61,10 @@ async () => (await (await navigator.serviceWorker.ready).getNotifications())
     .map(({ title, body, tag, lang, data }) => ({ title, body, tag, lang, data }))
 """
 
+CLOSED = """
+async () => (await (await navigator.serviceWorker.ready).getNotifications()).forEach(each => each.close())
+"""
+
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
@@ -200,9 +204,24 @@ def test_the_service_worker_words_a_push_and_opens_its_game(told: PushedPage) ->
         told.page.wait_for_timeout(50)
     found = [each for each in told.shown() if each["data"] == game]
     assert [each["title"] for each in found] == ["Il tuo tempo sta per finire"]  # in place of the earlier one
-    told.deliver(json.dumps({**said, "event": "something new", "game": "../../evil", "deadline": None}))
-    other = next(each for each in told.shown(3) if each["data"] == "../../evil")
-    assert (other["title"], other["body"]) == ("There is news of your games", "")
+
+
+STRANGE: tuple[str | dict[str, Any], ...] = (  # Any: JSON
+    *("", "{", "null", "7", '"turn"', "[]"),
+    *({"event": event} for event in ("something new", "__proto__", "toString", None, {"toString": 1})),
+    *({"lang": lang} for lang in ("__proto__", "constructor", "tlh", "no language!", 7)),
+    {"event": "other", "game": "../../evil", "deadline": "soon", "opponent": "x" * 3000},
+)
+
+
+def test_each_push_is_shown_even_if_it_cannot_be_read(told: PushedPage) -> None:
+    """A browser takes the permission of a page that shows nothing."""
+    told.begin()
+    for strange in STRANGE:
+        told.page.evaluate(CLOSED)
+        told.deliver(strange if isinstance(strange, str) else json.dumps(strange))
+        (other,) = told.shown()
+        assert (other["title"], other["body"]) == ("There is news of your games", ""), strange
 
 
 VISIT = """
