@@ -48,21 +48,17 @@ export function explain(words, error) {
   return say(key in words ? key : 'unexpected', { detail: error.message, ...values, why });
 }
 
-/** @param {string} base where the files of this version are
+/** `check` of log/check.js, beside the page. @param {string} base where the files of this version are
  *  @returns {(data: Uint8Array, pins?: object) => Promise<any>} */
 export function inWorker(base) {
   const worker = new Worker(workerAddress(`${base}log/check.js`), { type: 'module' });
-  /** @type {Map<number, {done: Function, fail: Function}>} */ const waiting = new Map();
-  worker.onmessage = ({ data: { id, result } }) => {
-    waiting.get(id)?.done(result);
-    waiting.delete(id);
-  };
-  worker.onerror = event => { for (const { fail } of waiting.values()) fail(new Error(event.message)); };
-  let count = 0;
-  return (data, pins = {}) => new Promise((done, fail) => {
-    waiting.set(++count, { done, fail });
-    worker.postMessage({ id: count, data, pins });
-  });
+  const broken = new Promise((_, fail) => { worker.onerror = event => fail(new Error(event.message)); });
+  broken.catch(() => {}); // it is told with the next check
+  return (data, pins = {}) => Promise.race([broken, new Promise(done => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = event => done(event.data);
+    worker.postMessage({ data, pins }, [port2]);
+  })]);
 }
 
 const HIDDEN_PAUSE = 60_000; // a hidden tab asks once a minute, because it holds no stream
@@ -115,15 +111,6 @@ export async function stream(session, hear, signal) {
   }
 }
 
-/** How many games wait for the player. */
-export const waiting = async session =>
-  (await session.own('GET', '/v1/me/games?waiting=true&limit=100')).games.length;
-
-/** Shows the number in the title of the tab. @param {number} count */
-export function showWaiting(count) {
-  document.title = document.title.replace(/^(\(\d+\) )?/, count ? `(${count}) ` : '');
-}
-
 const LOOK = 300; // seconds: a signed head from time to time proves later that a move was held back
 
 /** Looks at a game from time to time while the opponent's clock runs, and once when the time is over. Each look brings
@@ -140,7 +127,11 @@ export function watch(game, look) {
 
 /** Follows the news in this tab: `hear` is called for each entry, here or in the tab that holds the stream. */
 export function follow(session, hear) {
-  const others = new BroadcastChannel('hkoji-news'), count = () => waiting(session).then(showWaiting, () => {});
+  const others = new BroadcastChannel('hkoji-news');
+  /** Shows in the title of the tab how many games wait for the player. */
+  const count = () => session.own('GET', '/v1/me/games?waiting=true&limit=100').then(({ games: { length } }) => {
+    document.title = document.title.replace(/^(\(\d+\) )?/, length ? `(${length}) ` : '');
+  }, () => {});
   const heard = entry => { hear(entry); count() };
   others.onmessage = ({ data }) => heard(data);
   let ends = null;

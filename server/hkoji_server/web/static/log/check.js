@@ -1,26 +1,13 @@
 // The audit of a log, steps 1 to 7: docs/spec/log.md, "Audit". Each step works on the lines that hold in those before.
 // Steps 8 and 9, the rules of the games, are for `hkoji audit`.
 import { encode, Finding, fingerprint, hmac, order, parseLine, point, sha256, signed } from './text.js';
-import { clockAfter, clockFault, creditFault, recordFault } from './times.js';
+import { bad, clockFault, creditFault, recordFault } from './times.js';
 
-/** A key that a log names: `pinned` if it was expected from outside, `vouched` if only the service says whose it is,
- *  `held` if the service signs with it for the player; `holder` is the service then.
- *  @typedef {{name: string, key: string, pinned: boolean, vouched: boolean, held: boolean, holder: ?Party}} Party */
-/** A line as it was read, with its head, the key that must have signed it, the service's, and the key of the link.
- *  @typedef {{entry: any, text: string, sig: string, receipt: any, receiptText: ?string, receiptSig: ?string,
- *    head: string, signer: ?Party, service: ?Party, link: ?string}} Line */
-/** The first entry that a step rejects, why, and those whom that convicts.
- *  @typedef {{entry: ?number, why: Finding, blamed: Party[]}} Fault */
-/** `text` is a key of WORDS and `values` fill its places; `signer` lists those whom it convicts in the same way. For a
- *  `signer` without `text` the name is all that is to be said.
- *  @typedef {{step: number, entry: ?number, kind: string, text: string, values: Object<string, any>,
- *    signer: {text: ?string, values: Object<string, string>}[]}} Found */
-
-const PROOFS = { open: 'hkoji.invite.v1', join: 'hkoji.join.v1' };
-
-/** Audits a log. `pins` are the keys expected from outside, by name. It never throws because of what is in a log. */
+/** Audits a log. `pins` are the keys expected from outside, by name. It never throws because of what is in a log. Of
+ *  what is `found`, `text` is a key of WORDS and `values` fill its places; `signer` lists in the same way those whom it
+ *  convicts: without `text` the name is all that is to be said. `lines` are those that hold, with what they say. */
 export async function check(data, pins = {}) {
-  const { lines, total, failed } = readLines(data), /** @type {Found[]} */ found = [];
+  const { lines, total, failed } = readLines(data), found = [];
   for (const [step, find] of STEPS) {
     const fault = step === 1 ? failed : lines.length ? await find(lines, pins) : null;
     if (fault) {
@@ -30,17 +17,18 @@ export async function check(data, pins = {}) {
   }
   return {
     holds: lines.length, total, head: lines.at(-1)?.head ?? null, found, lines, keys: keysOf(lines),
-    deal: await dealOf(lines), reserves: clockAfter(lines)?.left ?? null,
+    deal: await dealOf(lines),
   };
 }
 
-/** @type {[number, (lines: Line[], pins: Object<string, string[]>) => ?Fault | Promise<?Fault>][]} */
+/** Each gives the first entry that it rejects, why, and those whom that convicts; or null.
+ *  @type {[number, (lines: any[], pins: object) => any][]} */
 const STEPS = [[1, () => null], [2, chainFault], [3, keyFault], [4, signatureFault], [5, recordFault], [5, creditFault],
   [5, clockFault], [6, commitmentFault], [7, chanceFault]];
 
 async function describe(step, { entry, why, blamed }) {
-  const kind = why.kind === 'weak-key' ? 'finding' : why.kind;
-  return { step, entry, kind, text: why.text, values: why.values, signer: await Promise.all(blamed.map(nameOf)) };
+  const { kind, text, values } = why;
+  return { step, entry, kind, text, values, signer: await Promise.all(blamed.map(nameOf)) };
 }
 
 /** How `hkoji audit` names a signer: only a pinned key by its name alone. */
@@ -59,7 +47,7 @@ async function nameOf({ name, key, pinned, vouched, held, holder }) {
 function readLines(data) {
   // As UTF-8 one bad byte would become a character that is allowed elsewhere, or (at the beginning) nothing at all.
   const all = new TextDecoder('latin1').decode(data).split('\n'), rest = all.pop();
-  /** @type {Line[]} */ const lines = [];
+  /** @type {any[]} */ const lines = [];
   try {
     for (const text of all) lines.push(parseLine(text));
     if (rest !== '') throw new Finding('malformed', 'check-cut-short');
@@ -79,7 +67,7 @@ async function chainFault(lines) {
   for (const [n, line] of lines.entries()) {
     const { game, prev, seq } = line.entry;
     if (seq !== n || game !== lines[0].entry.game || prev !== head) {
-      return { entry: n, why: new Finding('finding', 'check-chain'), blamed: [] };
+      return { entry: n, why: bad('check-chain'), blamed: [] };
     }
     head = line.head = await sha256(line.text);
   }
@@ -125,6 +113,8 @@ class Keyring {
     if (kind === 'delegate' && gateway) this.held.set(by, this.party(by, gateway.key, true));
   }
 
+  /** A key of a name: `pinned` if it was expected from outside, `vouched` if only the service says whose it is, `held`
+   *  if the service signs with it for the player; `holder` is the service then. */
   party(name, key, held = false) {
     if (!held) return { name, key, pinned: this.pins.has(name), vouched: false, held, holder: null };
     const holder = this.own.get('server') ?? null, pinned = this.pins.get(name)?.includes(key) || holder?.pinned;
@@ -133,12 +123,12 @@ class Keyring {
 
   expect(name, key) {
     const keys = this.pins.get(name);
-    if (keys && !keys.includes(key)) throw new Finding('finding', 'check-unexpected-key', { name });
+    if (keys && !keys.includes(key)) throw bad('check-unexpected-key', { name });
   }
 
   add(name, key, held = false) {
     this.expect(name, key);
-    if (this.own.has(name)) throw new Finding('finding', 'check-second-key', { name });
+    if (this.own.has(name)) throw bad('check-second-key', { name });
     this.own.set(name, this.party(name, key, held));
   }
 
@@ -146,7 +136,7 @@ class Keyring {
   replace({ body, by, kind }) {
     const name = kind === 'revoke' ? body.name : by, before = this.own.get(name);
     if (name === 'server' || (by === 'server') !== (kind === 'revoke') || before?.key !== body.old) {
-      throw new Finding('finding', 'check-second-key', { name });
+      throw bad('check-second-key', { name });
     }
     const after = this.party(name, body.key);
     if (kind === 'revoke') this.expect(name, body.key);
@@ -157,30 +147,26 @@ class Keyring {
 
 /** By name the key that counts after the last line. */
 function keysOf(lines) {
-  const keys = new Map();
-  for (const { entry: { body, by, kind } } of lines) {
-    if (kind === 'offer') keys.set('server', body.server_key);
-    else if (body.key) keys.set(kind === 'revoke' ? body.name : by, body.key);
-  }
-  return Object.fromEntries(keys);
+  const ring = new Keyring({});
+  for (const line of lines) ring.read(line);
+  return Object.fromEntries([...ring.own.values()].map(({ name, key }) => [name, key]));
 }
 
 // --- step 4
 
 async function signatureFault(lines) {
-  const verdicts = await Promise.all(lines.map(signatureFinding)), n = verdicts.findIndex(each => each !== null);
-  const why = verdicts[n];
-  return why ? { entry: n, why, blamed: [] } : null;
+  const verdicts = await Promise.all(lines.map(signatureFinding)), n = verdicts.findIndex(Boolean);
+  return n < 0 ? null : { entry: n, why: verdicts[n], blamed: [] };
 }
 
 async function signatureFinding(line) {
   const { entry: { body, by, kind }, sig, signer, text } = line;
-  if (!signer) return new Finding('finding', 'check-no-signer', { name: by });
+  if (!signer) return bad('check-no-signer', { name: by });
   const space = by === 'server' ? 'hkoji.server.v1' : body.mail ? 'hkoji.gateway.v1' : 'hkoji.entry.v1';
-  if (!await signed(signer.key, space, sig, text)) return new Finding('finding', 'check-signature', { name: by });
+  if (!await signed(signer.key, space, sig, text)) return bad('check-signature', { name: by });
   const proven = kind === 'rekey' || kind === 'revoke' ? await isKeyProven(line)
     : line.link || body.link_sig ? await isLinkProven(line) : true;
-  return proven ? null : new Finding('finding', line.link || body.link_sig ? 'check-link' : 'check-proof');
+  return proven ? null : bad(line.link || body.link_sig ? 'check-link' : 'check-proof');
 }
 
 /** "Other keys": the new key has signed, and the old one its revocation. */
@@ -196,9 +182,8 @@ async function isKeyProven({ entry: { body, by, game, kind, prev, seq } }) {
 async function isLinkProven({ entry: { body, by, game, kind, prev }, link }) {
   const { entropy_commit, invite, key, link_sig } = body, sig = kind === 'open' ? invite.sig : link_sig;
   const text = encode({ entropy_commit, game, key, name: by, prev, v: 1 });
-  return Boolean(link && sig) && signed(link, PROOFS[kind], sig, text);
+  return Boolean(link && sig) && signed(link, kind === 'open' ? 'hkoji.invite.v1' : 'hkoji.join.v1', sig, text);
 }
-
 
 /** "Who is named", from step 6 on: the author, and the service if it has taken the entry. */
 function answerable(lines, n) {
@@ -208,9 +193,9 @@ function answerable(lines, n) {
   return [...new Set([signer, taken ? service : null])].flatMap(each => each ?? []);
 }
 
-const fault = (lines, n, text) => ({ entry: n, why: new Finding('finding', text), blamed: answerable(lines, n) });
+const fault = (lines, n, text) => ({ entry: n, why: bad(text), blamed: answerable(lines, n) });
 
-export async function commitmentFault(lines) {
+async function commitmentFault(lines) {
   const book = { commits: new Map(), closed: new Map(), salts: new Set(), dealer: null };
   for (const [n, { entry }] of lines.entries()) {
     const text = await commitmentFinding(book, entry);
@@ -307,5 +292,5 @@ export async function dealOf(lines) {
   }));
 }
 
-// As a worker, beside a page, so that it stays quick: a message {id, data, pins} is answered by {id, result}.
-globalThis.onmessage = async ({ data: { id, data, pins } }) => postMessage({ id, result: await check(data, pins) });
+// As a worker, beside a page, so that it stays quick: a message {data, pins} is answered at the port that it brings.
+globalThis.onmessage = async ({ data: { data, pins }, ports }) => ports[0].postMessage(await check(data, pins));

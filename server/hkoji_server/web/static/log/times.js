@@ -1,8 +1,6 @@
 // Step 5 of the audit: clocks, and the times of record of entries. docs/spec/log.md, "Clocks", "Audit".
 import { encode, Finding, signed } from './text.js';
 
-/** @typedef {{move: number, bank: number, add: number, cap: number, rest: string, zone: string}} Control */
-
 const DAY = 86400, WEEK = 7 * DAY, FIRST_MONDAY = 4 * DAY; // 1970-01-05
 const LAST = Date.UTC(8999, 11, 31, 23, 59, 59) / 1000;
 
@@ -78,15 +76,13 @@ export class Clock {
   }
 }
 
-/** @typedef {import('./check.js').Line} Line */
-/** @typedef {import('./check.js').Fault} Fault */
-
 const SAME_TIME = ['credit', 'chance', 'reveal', 'end']; // of the transaction of the entry before
 const ENDS = ['resign', 'timeout', 'annul', 'end'];
 const SILENT = ['rekey', 'revoke', 'delegate']; // a gift for the next entry stays good across them
 const ONLY_KEY = 'only';
 
-const bad = (text, values) => new Finding('finding', text, values);
+/** Why an entry does not hold. */
+export const bad = (text, values) => new Finding('finding', text, values);
 
 /** The time of record as the service states it in this line. */
 const ownTime = line => line?.receipt?.at ?? (line?.entry.by === 'server' ? line.entry.at : null);
@@ -214,7 +210,7 @@ async function recordFinding(log, n) {
     return bad('check-lapse');
   }
   if (body.gateway && !await isCertified(log, n)) return bad('check-certificate');
-  return by === 'server' ? null : mailFinding(by, body.mail, log.held.get(by));
+  return by === 'server' ? null : mailFinding(log, by, body.mail, log.held.get(by));
 }
 
 /** "Held keys". */
@@ -223,8 +219,8 @@ async function isCertified(log, n) {
   return !service || signed(service.key, 'hkoji.held.v1', sig, encode({ address, at, key, name: by, origin, v: 1 }));
 }
 
-/** "Mails": `demanded` is ONLY_KEY, a grade, or nothing. */
-function mailFinding(name, mail, demanded) {
+/** "Mails": `demanded` is ONLY_KEY, a grade, or nothing; by default no grade. */
+function mailFinding(log, name, mail, demanded = log.held.get(name) === ONLY_KEY ? ONLY_KEY : null) {
   if (!mail) return demanded === ONLY_KEY ? bad('check-mail-missing', { name }) : null;
   if (!demanded) return bad('check-mail-own-key', { name });
   const grades = ['none', 'token', 'dkim'];
@@ -251,8 +247,7 @@ async function callFinding(log, n) {
   const { body, game, prev } = log.lines[n].entry;
   if (log.players.length !== 2) return bad('check-called-off-alone');
   for (const [seat, name] of log.players.entries()) {
-    const mail = body.mails?.[seat], only = log.held.get(name) === ONLY_KEY;
-    const wrong = mailFinding(name, mail, only ? ONLY_KEY : undefined);
+    const mail = body.mails?.[seat], wrong = mailFinding(log, name, mail);
     if (wrong) return wrong;
     const text = encode({ game, head: prev, ...(mail && { mail }), name, v: 1 });
     if (!await signed(log.keys.get(name), 'hkoji.annul.v1', body.sigs[seat], text)) return bad('check-call', { name });
@@ -262,15 +257,15 @@ async function callFinding(log, n) {
 
 /** "Gifts of time", "Outages": what is given back to a seat for one entry, with T `until` if that is known. */
 async function helpFinding(log, n, { seat, heads, since }, until) {
-  const { body: { gift, outages }, game } = log.lines[n].entry, giver = log.players[1 - seat];
+  const { body: { gift, outages }, game } = log.lines[n].entry;
   const way = log.held.get(log.players[seat]) === ONLY_KEY ? 'mail' : 'http';
   if (gift) {
-    const { head, mail, seconds: given, sig } = gift, only = log.held.get(giver) === ONLY_KEY;
-    if (!heads.includes(head)) return bad('check-gift-place');
-    const wrong = mailFinding(giver, mail, only ? ONLY_KEY : undefined);
+    const { sig, ...given } = gift, name = log.players[1 - seat];
+    if (!heads.includes(gift.head)) return bad('check-gift-place');
+    const wrong = mailFinding(log, name, gift.mail);
     if (wrong) return wrong;
-    const text = encode({ game, head, ...(mail && { mail }), name: giver, seconds: given, v: 1 });
-    if (!await signed(log.keys.get(giver), 'hkoji.give.v1', sig, text)) return bad('check-gift', { name: giver });
+    const text = encode({ game, name, ...given, v: 1 });
+    if (!await signed(log.keys.get(name), 'hkoji.give.v1', sig, text)) return bad('check-gift', { name });
   }
   const times = log.lines.slice(0, n + 1).map((line, k) => wayOf(line) === way && log.time(k));
   for (const { from, until: end, way: its } of outages) {

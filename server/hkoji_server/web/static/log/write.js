@@ -5,11 +5,6 @@ import {
 } from './text.js';
 import { timeText } from './times.js';
 
-/** A key: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a log writes it.
- *  @typedef {{key: CryptoKey, raw: Uint8Array, text: string}} Signer */
-/** Where the next entry comes: after entry `seq` with that head and time of record.
- *  @typedef {{game: string, seq: number, head: string, time: string}} Place */
-
 export const now = () => timeText(Math.floor(Date.now() / 1000));
 
 export const fresh = count => hex(crypto.getRandomValues(new Uint8Array(count)));
@@ -18,7 +13,8 @@ export const fresh = count => hex(crypto.getRandomValues(new Uint8Array(count)))
 
 const PKCS8 = unhex('302e020100300506032b657004220420'); // RFC 8410: what stands before the 32 bytes of a key
 
-/** The key of 32 bytes. WebCrypto tells the public half only of a key that may be exported. */
+/** The key of 32 bytes: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a log has it.
+ *  WebCrypto tells the public half only of a key that may be exported. */
 export async function keyOf(seed) {
   const pkcs8 = concat(PKCS8, seed);
   const open = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', true, ['sign']);
@@ -79,7 +75,8 @@ export function readKeyFile(text) {
   return { seed: both.slice(0, 32), comment: new TextDecoder().decode(inner.string()) };
 }
 
-/** A key that can be copied. @typedef {Signer & {seed: Uint8Array}} Copy */
+/** A key that can be copied.
+ *  @typedef {{key: CryptoKey, raw: Uint8Array, text: string, seed: Uint8Array}} Copy */
 
 /** @param {Uint8Array} seed @returns {Promise<Copy>} */
 export const copyOf = async seed => ({ ...await keyOf(seed), seed });
