@@ -145,7 +145,7 @@ def test_an_invitation_by_name_is_joined_or_declined(host: Player, page: PagePla
             page.game(game, "join", {"seen": host.head(game)[1]})
             assert kinds(host, game) == ["offer", "open", "join", "seed"]
         else:
-            page.state(game, "decline", "later")
+            page.state(game, "decline")
             assert kinds(host, game) == ["offer", "open", "lapse", "end"]
 
 

@@ -67,7 +67,8 @@ async function openFile(name) {
 // --- the network ------------------------------------------------------------------------------------------------------
 const sent = [];
 let cut = { request: 0, when: '' };
-async function send(url, options) {
+const { fetch } = globalThis;
+globalThis.fetch = async (url, options) => {
   const path = url.slice(origin.length);
   sent.push([options.method, path, options.body ?? null, options.headers.Authorization ? 'token' : null]);
   if (options.method !== 'GET') appendFileSync(`${folder}/sent.jsonl`, `${JSON.stringify([path, options.body ?? null])}\n`);
@@ -77,7 +78,7 @@ async function send(url, options) {
   if (cuts) throw new TypeError('the connection was cut before the answer');
   if (options.method !== 'GET') step(`${options.method} ${path}`);
   return answer;
-}
+};
 
 // --- turns and the login, as a browser has them -----------------------------------------------------------------------
 const queues = new Map(), values = new Map();
@@ -86,14 +87,17 @@ function lock(name, work) {
   queues.set(name, turn.catch(() => {}));
   return turn;
 }
-const memory = {
+const sessionStorage = {
   getItem: name => values.get(name) ?? null, setItem: (name, value) => values.set(name, value), clear: () => values.clear(),
 };
+for (const [name, value] of Object.entries({ navigator: { locks: { request: lock } }, sessionStorage })) {
+  Object.defineProperty(globalThis, name, { value });
+}
 
 const kept = async () => readdirSync(folder).filter(each => each.endsWith('.json')).map(each => each.slice(0, -5));
 // A fingerprint may have a slash, which no name of a file can have.
 const open_ = name => openFile(name.replaceAll('/', '_'));
-const session = new Session({ origin, check, fetch: send, open: open_, kept, lock, memory });
+const session = new Session({ origin, check, open: open_, kept });
 const games = new Map();
 const gameOf = id => games.get(id) ?? games.set(id, new Game(session, id)).get(id);
 const unhex = text => Uint8Array.from(text.match(/../g), each => parseInt(each, 16));

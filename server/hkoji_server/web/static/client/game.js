@@ -14,11 +14,11 @@ export function readLink(address) {
 }
 
 export class Game extends Reading {
-  /** @type {?write.Signer} the key of the link that was verified */ link = null;
+  /** @type {any} the key of the link that was verified */ link = null;
 
   /** Lets no other tab act in this game meanwhile. */
   turn(work) {
-    return this.session.lock(`hkoji:${this.id}`, async () => {
+    return navigator.locks.request(`hkoji:${this.id}`, async () => {
       await this.load();
       return work();
     });
@@ -87,7 +87,6 @@ export class Game extends Reading {
     });
   }
 
-  /** @param {0 | 1} seat */
   async seatBody(seat) {
     const entropy = await write.entropyOf(this.session.me, this.id, this.lines[0].head);
     return { entropy_commit: await write.commitEntropy(this.id, seat, entropy), key: this.session.me.text };
@@ -95,7 +94,7 @@ export class Game extends Reading {
 
   async linkSig(space, { entropy_commit, key }) {
     const said = { entropy_commit, game: this.id, key, name: this.session.me.name, prev: this.last.head };
-    return (await write.state(/** @type {write.Signer} */ (this.link), space, said)).sig;
+    return (await write.state(this.link, space, said)).sig;
   }
 
   // --- what needs no decision ----------------------------------------------------------------------------------------
@@ -112,7 +111,7 @@ export class Game extends Reading {
   }
 
   async sendSeed() {
-    const { name } = this.session.me, seat = /** @type {0 | 1} */ (this.seat);
+    const { name } = this.session.me, { seat } = this;
     const own = this.lines.find(each => ['open', 'join'].includes(each.entry.kind) && each.entry.by === name);
     const entropy = await write.entropyOf(await this.signer(own.entry.body.key), this.id, this.lines[0].head);
     if (await write.commitEntropy(this.id, seat, entropy) === own.entry.body.entropy_commit) {
@@ -270,9 +269,9 @@ export const withdraw = game => game.turn(async () => {
   await game.fetch();
 });
 
-/** Declines an invitation by name. @param {string} [why] */
-export const decline = (game, why) => game.turn(async () => {
-  await game.session.own('POST', `${game.path}/decline`, why ? { why } : {});
+/** Declines an invitation by name. */
+export const decline = game => game.turn(async () => {
+  await game.session.own('POST', `${game.path}/decline`, {});
   await game.fetch();
 });
 

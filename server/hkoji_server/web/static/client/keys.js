@@ -88,7 +88,7 @@ export async function unsent({ store }) {
 /** Ends the login; without a network it ends by itself within a day. */
 async function endLogin(session) {
   await session.own('POST', '/v1/logout').catch(() => {});
-  session.memory.clear();
+  sessionStorage.clear();
 }
 
 /** Refuses where a log out would lose something. */

@@ -5,13 +5,6 @@ import { newPin, refuse } from './trust.js';
 import { fingerprint, readText, sign } from '../log/text.js';
 import { keyOf, now, state } from '../log/write.js';
 
-/**
- * @typedef {IDBValidKey | IDBKeyRange} Place  a text, or a list such as [game, seq]; a range is removed as a whole
- * @typedef {any[]} Change  store, place and value; a value of undefined removes what is there
- * @typedef {{get(store: string, place: Place): Promise<any>, list(store: string, ...prefix: string[]): Promise<any[]>,
- *   keep(changes: Change[]): Promise<void>}} Store
- */
-
 /** `meta`: `service`, `me`, `registered`, and `moving`, a key that is to replace the one of `me`. `keys` by text,
  *  `pins` by name. `games` by id: the link's code, the last view. `lines` and `outbox` by [game, seq]. `statements` by
  *  [game or word, kind, …], `openings` by [game, seq, part, salt], `heads` by [game, seq, head], `evidence` by [game,
@@ -48,7 +41,9 @@ function opened(name, version) {
   return answer(asked);
 }
 
-/** Opens the store of the service whose key has this fingerprint. @returns {Promise<Store>} */
+/** Opens the store of the service whose key has this fingerprint: `get` a value by its place, a text or a list such as
+ *  [game, seq]; `list` all at places that begin so; `keep` changes, each a store, a place and a value, where undefined
+ *  removes what is there. @param {string} fingerprint @returns {Promise<any>} */
 export async function openStore(fingerprint) {
   const name = PREFIX + fingerprint;
   const database = await opened(name, VERSION).catch(error => {
@@ -69,12 +64,12 @@ export async function openStore(fingerprint) {
       if (!stores.length) return Promise.resolve();
       return new Promise((done, fail) => {
         const writing = database.transaction(stores, 'readwrite', { durability: 'strict' });
-        writing.oncomplete = () => done();
+        writing.oncomplete = done;
         writing.onabort = writing.onerror = () => fail(writing.error);
         for (const [store, place, value] of changes) {
           const target = writing.objectStore(store);
           if (value === undefined) target.delete(place);
-          else target.put(value, /** @type {IDBValidKey} */ (place));
+          else target.put(value, place);
         }
       });
     },
@@ -102,23 +97,18 @@ const LONGEST_WAIT = 60; // of all pauses of one request together, in seconds
 const CLOCK_SECONDS = 120;
 
 export class Session {
-  /** `platform` is what differs between a page and a test. @param {{origin: string, check: Function,
-   *   fetch?: Function, open?: Function, lock?: Function, kept?: Function,
-   *   memory?: Pick<Storage, "getItem" | "setItem" | "clear">}} platform */
-  constructor(platform) {
-    this.origin = platform.origin;
-    this.check = platform.check; // log/check.js, in a page by a worker
-    this.fetch = platform.fetch ?? ((address, options) => fetch(address, options));
-    this.open = platform.open ?? openStore;
-    this.kept = platform.kept ?? keptServices;
-    this.lock = platform.lock ?? ((name, work) => navigator.locks.request(name, work)); // in turn with other tabs
-    this.memory = platform.memory ?? sessionStorage; // what a tab keeps until it is closed: the login
+  /** `check` is that of log/check.js, in a page by a worker. Tests bring another storage. */
+  constructor({ origin, check, open = openStore, kept = keptServices }) {
+    this.origin = origin;
+    this.check = check;
+    this.open = open;
+    this.kept = kept;
     /** @type {[string, object][]} keys and values of WORDS for the player, each once */ this.remarks = [];
     /** by how many seconds the service's clock is ahead of this device's */ this.ahead = 0;
     /** @type {any} */ this.service = null;
     /** @type {any} */ this.me = null;
     /** @type {string[]} */ this.mine = [];
-    /** @type {Store} */ this.store = /** @type {any} */ (null);
+    /** @type {any} */ this.store = null;
   }
 
   /** Tells the player something once. */
@@ -137,9 +127,11 @@ export class Session {
     /** @type {Record<string, string>} */ const headers = { ...more.headers };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (token) headers.Authorization = `Bearer ${token}`;
-    const options = { redirect: 'error', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' };
     try {
-      const answer = await this.fetch(this.origin + path, { method, body, headers, signal: more.signal, ...options });
+      const answer = await fetch(this.origin + path, {
+        method, body, headers, signal: more.signal,
+        redirect: 'error', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer',
+      });
       this.compareClocks(answer.headers.get('Hkoji-Time'));
       return answer;
     } catch (error) {
@@ -267,16 +259,17 @@ export class Session {
     await this.registered(this.me.text);
   }
 
-  /** The token of a login with the key; a new one if the last has ended. */
+  /** The token of a login with the key, which a tab keeps until it is closed; a new one if the last has ended. */
   async token(renew = false) {
-    const place = `hkoji-token ${this.origin} ${this.me.text}`, kept = JSON.parse(this.memory.getItem(place) ?? 'null');
+    const place = `hkoji-token ${this.origin} ${this.me.text}`;
+    const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
     if (kept && !renew && Date.parse(kept.expires) / 1000 > this.now + 60) return kept.token;
     const { text } = await this.json('POST', '/v1/login/challenge');
     const { origin } = readText(text, 'login'); // the one foreign text that is signed here
     if (origin !== this.service.origin) refuse('login-elsewhere', { origin });
     const sig = await sign(this.me, 'hkoji.login.v1', text);
     const given = await this.json('POST', '/v1/login', { name: this.me.name, sig, text });
-    this.memory.setItem(place, JSON.stringify(given));
+    sessionStorage.setItem(place, JSON.stringify(given));
     return given.token;
   }
 
