@@ -1,6 +1,6 @@
 // Reads one game as its player sees it: the log, the own cards, what the service says beside them. It believes nothing
 // that it has not checked against all that is kept here, and keeps as evidence what it refuses. It signs nothing.
-import { bytes, decode, lineText, parseLine, sha256 } from '../log/text.js';
+import { bytes, decode, lineText, sha256 } from '../log/text.js';
 import { clockAfter, counted, seconds, timeText } from '../log/times.js';
 import { cardsOf, cut, NOTATION, without } from '../log/write.js';
 import * as trust from './trust.js';
@@ -92,20 +92,12 @@ export class Reading {
     const { lines, raw } = this;
     try { await work() } catch (error) {
       Object.assign(this, { lines, raw });
-      if (error instanceof trust.Refused) await this.keepRefused(fresh, answer);
+      if (!(error instanceof trust.Refused)) throw error;
+      // A late entry convicts only with the service's word on what follows it.
+      const head = answer?.signed_head ?? await this.session.json('GET', `${this.path}/head`).catch(() => null);
+      await trust.keepRefused(this.store, this.server, this.id, { fresh, view: answer?.view, head });
       throw error;
     }
-  }
-
-  async keepRefused(fresh, answer) {
-    const lines = [];
-    for (const line of fresh) {
-      try { lines.push({ ...parseLine(line), line }) } catch { /* no such line may be in a file of evidence */ }
-    }
-    let head = answer?.signed_head;
-    // A late entry convicts only with the service's word on what follows it.
-    if (lines.length && !head) head = await this.session.json('GET', `${this.path}/head`).catch(() => null);
-    await trust.keepRefused(this.store, this.server, this.id, { lines, view: answer?.view, head });
   }
 
   /** Checks a whole log. Returns its lines with what they say, and the deal. */
@@ -132,7 +124,7 @@ export class Reading {
     if (fresh.length) Object.assign(this, await this.read([...this.raw, ...fresh]));
     const heads = (await store.list('heads', id)).flat().map(each => decode(each.text));
     if (answer?.signed_head) {
-      heads.push(await trust.readHead(server, answer.signed_head, id));
+      heads.push(await trust.readStatement(server, 'head', answer.signed_head, id));
       changes.push(...await trust.keepHead(store, id, answer.signed_head, answer.clock?.deadline));
     }
     trust.verifyHeads(heads, this.lines);
@@ -162,13 +154,16 @@ export class Reading {
   /** Checks the own view. Returns what is to be kept of it. */
   async acceptView(answer) {
     const { id, server, store } = this, kept = await store.get('games', id), last = this.last;
-    const view = await trust.readView(server, answer.view, id);
+    const view = await trust.readStatement(server, 'view', answer.view, id);
     if (view.head !== last.head || view.seq !== last.seq || view.seat !== this.seat) refuse('view-elsewhere');
     trust.verifyGrowth(kept?.view, view);
     if (this.has('end')) trust.verifyEnd(this.deal, view, this.seat, this.ruleset);
     this.openings = await this.ownOpenings(answer.openings);
     this.hand = view.dealt.length ? this.handOf(view.dealt.at(-1).cards) : [];
-    for (const action of answer.legal) this.verifyAction(action);
+    const { acts } = NOTATION[this.ruleset];
+    for (const action of answer.legal.filter(each => acts.includes(each[0]))) {
+      if (!without(this.hand, cardsOf(this.ruleset, action))) refuse('legal-outside-hand', { action });
+    }
     const same = JSON.stringify(kept?.view?.dealt ?? []) === JSON.stringify(view.dealt);
     return [
       ['games', id, { ...kept, view }], ...same ? [] : await trust.keepView(store, id, answer.view),
@@ -201,11 +196,6 @@ export class Reading {
       hand = without(hand, played) ?? refuse('card-not-shown', { entry: seq });
     }
     return hand;
-  }
-
-  verifyAction(action) {
-    const own = NOTATION[this.ruleset].acts.includes(action[0]);
-    if (own && !without(this.hand, cardsOf(this.ruleset, action))) refuse('legal-outside-hand', { action });
   }
 
   /** The deadline of the entry that is owed, by the log and by what the service says of it; null without a clock. */

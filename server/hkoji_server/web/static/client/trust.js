@@ -1,7 +1,7 @@
 // Decides what this browser believes of a service and of players: keys, views, heads; and keeps what it refuses.
 // docs/spec/log.md, "Client rules"; docs/spec/evidence.md. Steps 1 to 7 of the audit are in log/check.js. Here is what
 // a log alone does not say: which key a name had before, and what this player was shown. It sends nothing.
-import { decode, fingerprint, signed, signedText } from '../log/text.js';
+import { decode, fingerprint, parseLine, readText, signed, signedText } from '../log/text.js';
 import { seconds } from '../log/times.js';
 import { cut } from '../log/write.js';
 
@@ -146,16 +146,14 @@ export const successor = async (found, start, origin) =>
 
 // --- views and heads -------------------------------------------------------------------------------------------------
 
-/** Reads a signed view or head of the service. */
-async function statement(server, space, { text, sig }, game, key) {
+/** Reads a signed `view` or `head` of the service. */
+export async function readStatement(server, kind, { sig, text }, game) {
   let said = null;
-  try { if (await signed(server, space, sig, text)) said = decode(text); } catch { /* it is no statement */ }
-  if (!said) refuse(key);
+  try { if (await signed(server, `hkoji.${kind}.v1`, sig, text)) said = readText(text, kind) } catch { /* none */ }
+  if (!said) refuse(`${kind}-false`);
   if (said.game !== game) refuse('another-game');
   return said;
 }
-export const readView = (server, it, game) => statement(server, 'hkoji.view.v1', it, game, 'view-false');
-export const readHead = (server, it, game) => statement(server, 'hkoji.head.v1', it, game, 'head-false');
 
 /** A view takes nothing back: each round begins with the cards that were shown before. */
 export function verifyGrowth(before, now) {
@@ -205,18 +203,20 @@ export async function keepEvidence(store, game, kind, line) {
 }
 export const keepView = (store, game, view) => keepEvidence(store, game, 'view', wrapped('view', view));
 
-/** Keeps of what was refused all that the service has signed: lines (parsed, with their text), a view, a head. */
-export async function keepRefused(store, server, game, { lines = [], view = null, head = null }) {
+/** Keeps of what was refused all that the service has signed: new lines, a view, a head. */
+export async function keepRefused(store, server, game, { fresh, view, head }) {
   const said = [];
-  for (const { entry, receiptText, receiptSig, sig, text, line } of lines) {
-    const own = entry.by === 'server' && await signed(server, 'hkoji.server.v1', sig, text).catch(() => false);
-    const given = receiptText && await signed(server, 'hkoji.receipt.v1', receiptSig, receiptText).catch(() => false);
-    if (entry.game === game && (own || given)) said.push(line);
+  for (const line of fresh) {
+    try {
+      const { entry, receiptSig, receiptText, sig, text } = parseLine(line);
+      const own = entry.by === 'server' && await signed(server, 'hkoji.server.v1', sig, text);
+      const given = receiptText && await signed(server, 'hkoji.receipt.v1', receiptSig, receiptText);
+      if (entry.game === game && (own || given)) said.push(line);
+    } catch { /* no such line may be in a file of evidence */ }
   }
-  if (view && await readView(server, view, game).catch(() => null)) said.push(wrapped('view', view));
-  if (head && await readHead(server, head, game).catch(() => null)) said.push(wrapped('head', head));
+  if (view && await readStatement(server, 'view', view, game).catch(() => null)) said.push(wrapped('view', view));
+  if (head && await readStatement(server, 'head', head, game).catch(() => null)) said.push(wrapped('head', head));
   for (const each of said) await store.keep(await keepEvidence(store, game, 'refused', `{"refused":${each}}`));
-  return said.length;
 }
 
 /** Keeps a head that holds, if there is room: of each entry the newest, the last before its deadline and the first
