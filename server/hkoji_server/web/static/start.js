@@ -89,10 +89,7 @@ function hearNews() {
 const MODULES = { check: 'check-file', front: 'home', game: 'game', invite: 'invite', me: 'me', player: 'me' };
 const ALWAYS = ['check', 'invite', 'me'];
 
-async function hasKey() {
-  if (!globalThis.isSecureContext || !indexedDB.databases) return false;
-  return (await indexedDB.databases()).some(each => each.name?.startsWith('hkoji-'));
-}
+const hasKey = async () => (await indexedDB.databases?.() ?? []).some(each => each.name?.startsWith('hkoji-'));
 
 /** The tabs of this browser: one in which the player leaves says so, and then nothing private stays in another. */
 function leaveTogether() {
