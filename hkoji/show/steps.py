@@ -7,7 +7,7 @@ from typing import Final
 from hkoji.game.agreement import format_duration
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course, EntryBody
-from hkoji.game.entry_kinds import Annul, Credit, End, Lapse, Timeout
+from hkoji.game.entry_kinds import Annul, Credit, Delegate, End, Lapse, Revoke, Timeout
 from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.game.replay import Step
 from hkoji.game.result_text import course_result
@@ -40,8 +40,28 @@ def step_text(
     if isinstance(step.body, CLOCK_KINDS):
         return say(_clock_text(course, step.body, say))
     outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
-    # The kind is a word of the log's format, the same in every language.
-    return say(tell("{kind} by {who}", kind=step.entry.kind, who=step.entry.by)) + outcome
+    return say(_agreement_text(step.entry.kind, step.entry.by, step.body)) + outcome
+
+
+def _agreement_text(kind: str, who: str, body: EntryBody) -> str:
+    """Returns what an entry says of who plays, with which key, and of chance."""
+    if isinstance(body, Revoke):
+        return tell("{name} has lost a key, and signs with a new one", name=body.name)
+    if isinstance(body, Delegate) and body.gateway is None:
+        return tell("{name} lets the service sign no more", name=who)
+    words = {
+        "offer": tell("the service offers the game"),
+        "open": tell("{name} opens the game", name=who),
+        "join": tell("{name} joins", name=who),
+        "seed": tell("{name} takes part in the shuffle", name=who),
+        "chance": tell("chance has decided"),
+        "rekey": tell("{name} signs with a new key", name=who),
+        "delegate": tell("{name} lets the service sign by mail", name=who),
+        "resign": tell("{name} gives up", name=who),
+        "cancel": tell("{name} takes the game back", name=who),
+        "unseal": tell("the service shows how it has shuffled"),
+    }
+    return words.get(kind) or tell("{kind} by {who}", kind=kind, who=who)
 
 
 CLOCK_KINDS: Final = (Annul, Credit, Lapse, Timeout)
