@@ -42,14 +42,16 @@ def test_a_new_game_by_link_is_joined_by_the_command(
     phone.select_option("#new-game [name=ruleset]", label="Geisha's Road")
     phone.select_option("#new-game [name=clock]", index=1)
     phone.click("#new-game button")
-    expect(phone.locator("#home-says")).to_contain_text("Here is the link")
-    link = phone.locator("#waiting [data-role=address]").input_value()
+    phone.wait_for_url("**/g/*")
+    expect(phone.locator("[data-role=link]")).to_be_visible()
+    link = phone.locator("[data-role=address]").input_value()
     game = link.split("/i/")[1][:32]
+    phone.goto(origin)
+    expect(phone.locator("#own-games li")).to_contain_text("Nobody has joined yet")
     homes = Homes(tmp_path, service).registered(friend := f"friend-{secrets.token_hex(3)}")
     assert homes(friend, "join", link, "--yes").code == 0
     phone.goto(origin)  # the host's part of the shuffle goes out with the list
     expect(phone.locator("#own-games li")).to_contain_text(friend)
-    expect(phone.locator("#home-waiting")).to_be_hidden()
     service.ask("GET", f"/v1/games/{game}/log?after=3&wait=20")
     assert [line.entry.kind for line in Player(service, name).lines(game)[:5]] == [
         "offer", "open", "join", "seed", "seed",
@@ -68,19 +70,21 @@ def test_a_game_for_a_player_is_taken_back_and_one_that_is_unwanted_declined(
     expect(phone.locator("#home-says")).to_contain_text("Nobody here is called")
     phone.fill("#new-game [name=name]", other.name)
     phone.click("#new-game button")
-    expect(phone.locator("#home-says")).to_contain_text(f"waits for {other.name}")
+    expect(phone.locator("[data-role=turn]")).to_have_text(f"The game waits for {other.name} to join.")
+    expect(phone.locator("[data-role=link]")).to_be_hidden()
     (opened,) = service.ask("GET", f"/v1/games?player={name}").json["games"]
     assert opened["invite"] == other.name
-    phone.click("#waiting [data-do=take-back]")
-    expect(phone.locator("#home-waiting")).to_be_hidden()
+    with phone.expect_navigation():
+        phone.click("[data-do=cancel]")
     assert service.ask("GET", f"/v1/games/{opened['game']}").json["status"] == "cancelled"
 
     game = other.new(invite=Invite(name))
     phone.goto(origin)
-    phone.click("[data-do=look]")
-    expect(phone.locator("#invited [data-role=terms]")).to_contain_text("No clock")
-    phone.click("[data-do=decline]")
-    expect(phone.locator("#home-invited")).to_be_hidden()
+    expect(phone.locator("#own-games li")).to_contain_text(f"{other.name} invites you")
+    phone.click("#own-games a")
+    expect(phone.locator("[data-role=asked]")).to_contain_text("Clock: none.")
+    with phone.expect_navigation():
+        phone.click("[data-do=decline]")
     (lapse,) = [line.entry for line in other.lines(game) if line.entry.kind == "lapse"]
     assert lapse.body["reason"] == "declined"
 

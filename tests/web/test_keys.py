@@ -223,9 +223,9 @@ def test_page_and_command_play_with_one_key_and_replace_it_in_turn(
     homes(name, "register", "--server", origin)
     game = host.new(Hanamikoji(first="guest"), invite=Invite(name))
     page.goto(origin)
-    page.click("[data-do=look]")
-    page.click("[data-do=take]")
-    page.wait_for_url(f"**/g/{game}*")
+    page.click("#own-games a")
+    page.click("[data-do=join]")
+    page.wait_for_url(f"**/g/{game}?side=guest")
     host.seed(game)
 
     page.goto(f"{origin}/me")

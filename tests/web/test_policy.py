@@ -155,7 +155,7 @@ def test_messages_stay_text_whatever_is_in_them(host: Player, desk: Page) -> Non
     game = seated(desk, host, Hanamikoji())
     assert host.say(game, EVIL).status == 201
     load_anew(desk)
-    said = desk.locator("#talk li p")
+    said = desk.locator("#talk li [data-role=text]")
     expect(said).to_have_text("<img src=x onerror=globalThis.hit=1> [U+202E]txt.exe[U+2066] & [U+200B] end")
     assert is_untouched(desk)
     desk.locator("#talk textarea").fill("grazie\nè")
@@ -163,7 +163,7 @@ def test_messages_stay_text_whatever_is_in_them(host: Player, desk: Page) -> Non
     expect(desk.locator("#talk li")).to_have_count(2)
     kept = host.service.ask("GET", f"/v1/games/{game}/talk", token=host.token).json["messages"]
     assert [each["name"] == host.name for each in kept] == [True, False]
-    expect(desk.locator("#talk li p").last).to_have_text("grazie\nè", use_inner_text=True)
+    expect(desk.locator("#talk li [data-role=text]").last).to_have_text("grazie\nè", use_inner_text=True)
 
 
 def test_names_and_errors_of_a_lying_service_stay_text(host: Player, desk: Page, faults: Faults) -> None:

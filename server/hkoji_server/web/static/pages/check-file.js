@@ -3,15 +3,25 @@ import { element, inWorker, obstacle, place, speaker } from '../shared.js';
 import { fingerprint } from '../log/text.js';
 
 const MOST = 16 * 2 ** 20; // bytes
-const MARKS = { holds: '✓', fails: '✗', none: '–' };
 const PIN = /^([a-z0-9][a-z0-9_-]*)\s*[=:\s]\s*(ssh-ed25519 [A-Za-z0-9+/]+=*)(?:\s.*)?$/;
 
 export async function run({ base, words }) {
   const say = speaker(words), result = place('result'), file = place('file'), pins = place('pins');
-  if (await obstacle()) return tell(result, say('check-no-ed25519'));
+  const tell = text => result.replaceChildren(element('p', text));
+  if (await obstacle()) return tell(say('check-no-ed25519'));
   const check = inWorker(base), game = new URLSearchParams(location.search).get('game') ?? '';
-  const look = () => checkInto(result, say, check, read, pins.value).catch(error => tell(result, error.message));
   let read = /^[0-9a-f]{32}$/.test(game) ? () => fetchLog(game, say) : () => readFile(file.files[0], say);
+
+  async function look() {
+    try {
+      const data = await read();
+      if (!data) return;
+      tell(say('check-busy'));
+      const expected = readPins(pins.value, say);
+      result.replaceChildren(await shown(say, data, await check(data, expected), expected));
+    } catch (error) { tell(error.message) }
+  }
+
   file.disabled = false;
   file.onchange = () => { read = () => readFile(file.files[0], say); look(); };
   pins.onchange = look;
@@ -29,19 +39,7 @@ async function readFile(chosen, say) {
   return chosen && new Uint8Array(await chosen.arrayBuffer());
 }
 
-function tell(target, text) {
-  target.replaceChildren(element('p', text));
-}
-
-/** Checks the bytes that `read` gives, and shows the result. `typed` has a name and a key in each line. */
-async function checkInto(target, say, check, read, typed) {
-  const data = await read();
-  if (!data) return;
-  tell(target, say('check-busy'));
-  const pins = readPins(typed, say);
-  await show(target, say, data, await check(data, pins), pins);
-}
-
+/** The expected keys by name: `typed` has a name and a key in each line. */
 function readPins(typed, say) {
   const pins = {};
   for (const [n, line] of typed.split('\n').entries()) {
@@ -52,23 +50,22 @@ function readPins(typed, say) {
   return pins;
 }
 
-/** Shows the result of a check in `target`, by the template of the page. */
-export async function show(target, say, data, result, pins = {}) {
+/** The result of a check, by the template of the page. */
+async function shown(say, data, result, pins) {
   const view = place('t-check').content.cloneNode(true), part = role => view.querySelector(`[data-role="${role}"]`);
   const add = (role, text) => part(role).append(element('li', text));
   part('verdict').textContent = verdict(say, data, result);
   for (const each of result.found) add('found', wordFinding(say, each));
   for (const step of view.querySelectorAll('[data-step]')) {
-    const state = step.dataset.state = stateOf(Number(step.dataset.step), result), mark = step.firstElementChild;
-    mark.textContent = MARKS[state];
-    mark.ariaLabel = say(`check-step-${state}`);
+    const state = step.dataset.state = stateOf(Number(step.dataset.step), result);
+    step.querySelector(`.${state}`).hidden = false;
   }
   part('head').textContent = result.head;
   for (const [name, key] of Object.entries(result.keys)) {
     add('keys', say(pins[name] ? 'check-key-expected' : 'check-key', { name, fingerprint: await fingerprint(key) }));
   }
   part('details').hidden = !result.holds;
-  target.replaceChildren(view);
+  return view;
 }
 
 /** What the file is, or how much of it holds. */

@@ -1,5 +1,5 @@
 // What the pages of a player share: the session of this browser, one line that says what happens, the deeds of buttons
-// and forms; the ways to keep a copy of a key (save_key.html); and what two players agree on, in words.
+// and forms; and the ways to keep a copy of a key (save_key.html).
 import { Session } from '../client/session.js';
 import { refuse } from '../client/trust.js';
 import { keyFile, readCopy, toLetters } from '../log/write.js';
@@ -23,28 +23,32 @@ export async function fill(id, template, items, read) {
   place(id).replaceChildren(...rows);
 }
 
-/** The session of this browser, and how it speaks. `tell` says a text of WORDS. `act` does some work after that before
- *  it, while no button can be pressed, and says why if that fails. `deeds` says what elements with `data-do` do:
- *  buttons when pressed, forms when sent, others when changed.
+/** The session of this browser, and how it speaks. `tell` says a text of WORDS. `attempt` does some work, and says why
+ *  if that fails; `act` does it after that before it, while no button can be pressed. `deeds` says what elements with
+ *  `data-do` do: buttons when pressed, forms when sent, others when changed.
  *  @param {Context} context @param {string} says the id of the line */
 export function visit({ base, body, lang, words }, says = 'says') {
   const session = new Session({ origin: location.origin, check: inWorker(base) }), say = speaker(words);
   const write = text => {
-    place(says).textContent = text;
-    if (text) place(says).scrollIntoView({ block: 'nearest' });
+    place(says)?.replaceChildren(text);
+    if (text) place(says)?.scrollIntoView({ block: 'nearest' });
   };
   const tell = (key, values = {}) => write(key && say(key, values));
-  /** @type {Promise<any>} */ let last = Promise.resolve();
-  const disable = off => {
-    for (const each of document.querySelectorAll('main button')) each.toggleAttribute('disabled', off);
-  };
   /** @param {() => any} work @returns {Promise<any>} what it threw, if it did */
-  const act = work => (last = last.then(async () => {
-    disable(true);
+  async function attempt(work) {
     try { return void await work(); } catch (error) {
       write(explain(words, error));
       return error;
-    } finally { disable(false); }
+    }
+  }
+  /** @type {Promise<any>} */ let last = Promise.resolve();
+  /** @param {() => any} work @returns {Promise<any>} */
+  const act = work => (last = last.then(async () => {
+    const enabled = /** @type {any[]} */ ([...document.querySelectorAll('main button:enabled')]);
+    for (const each of enabled) each.disabled = true;
+    const failed = await attempt(work);
+    for (const each of enabled) each.disabled = false;
+    return failed;
   }));
   /** @param {Record<string, (it: any) => any>} all */
   function deeds(all) {
@@ -59,7 +63,7 @@ export function visit({ base, body, lang, words }, says = 'says') {
   }
   const copy = (text, said = 'copied') =>
     navigator.clipboard.writeText(text).then(() => tell(said), () => tell('no-clipboard'));
-  return { act, copy, deeds, lang, say, session, tell };
+  return { act, attempt, copy, deeds, lang, say, session, tell, write };
 }
 
 /** @type {any} the key that is offered, its file and name, and what to do when the player has shown the copy */
@@ -98,43 +102,3 @@ export const copyDeeds = ({ copy, tell }) => ({
   'save-pasted': ({ text }) => prove(text.value),
   'save-have': () => offer.proved(),
 });
-
-const LONG_UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]]);
-
-/** A length of time in the largest unit that fits. @param {number} seconds */
-function long(seconds, lang) {
-  const [unit, size] = LONG_UNITS.find(([, each]) => seconds % each === 0) ?? LONG_UNITS[3];
-  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size);
-}
-
-const joined = parts => parts.filter(Boolean).join(' ');
-
-/** The most that a round takes by a clock, if a round has at most so many turns. No reserve is above its limit then. */
-export function longestRound(say, lang, { add, cap, move, rest }, turns) {
-  const round = long(turns * (move + add) + 2 * cap, lang);
-  return joined([say('invite-slowest', { round }), rest && say('invite-rest-too')]);
-}
-
-/** The agreement and the options of a checked log. */
-export function terms(say, lang, { host, ruleset, agreement: { clock, expires, rated, series } }) {
-  return {
-    who: say('invite-who', { name: host, game: say(`game-${ruleset.name}`) }),
-    clock: !clock ? say('invite-no-clock') : joined([
-      clock.move && say('invite-move', { time: long(clock.move, lang) }),
-      clock.bank && say('invite-bank', { time: long(clock.bank, lang) }),
-      clock.add && say('invite-add', { time: long(clock.add, lang), most: long(clock.cap, lang) }),
-      clock.rest && say('invite-rest', { days: clock.rest, zone: clock.zone }),
-    ]),
-    options: joined([
-      say(`invite-first-${ruleset.first}`, { name: host }),
-      ruleset.max_rounds > 0 && say('invite-rounds', { n: ruleset.max_rounds }),
-      ruleset.max_rounds > 0 && say(`invite-tie-${ruleset.tiebreak}`),
-      ruleset.markers && say(`invite-markers-${ruleset.markers}`),
-    ]),
-    rated: joined([
-      say(rated ? 'invite-is-rated' : 'invite-not-rated'),
-      series && say('invite-series', { number: series.number, games: series.games }),
-    ]),
-    until: expires ? new Date(expires).toLocaleString(lang, { dateStyle: 'long' }) : say('invite-always'),
-  };
-}

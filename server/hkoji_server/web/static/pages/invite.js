@@ -2,7 +2,7 @@
 // code stays in the address until the join has its receipt, and is in no request.
 import { Game, readLink } from '../client/game.js';
 import { newSeed } from '../log/write.js';
-import { copyDeeds, longestRound, offerCopies, terms, visit } from './here.js';
+import { copyDeeds, offerCopies, visit } from './here.js';
 import { obstacle, place as byId } from '../shared.js';
 
 // Android names any browser inside another program by "wv"; on an iPhone such a one does not call itself Safari.
@@ -16,16 +16,43 @@ function show(...ids) {
   byId('me-save').hidden = !ids.includes('save');
 }
 
-/** Shows the agreement and the options. */
-function showTerms(say, lang, { host, held, ruleset, agreement }) {
-  const said = terms(say, lang, { host, ruleset, agreement });
-  for (const [id, text] of Object.entries(said)) place(id).textContent = text;
+const UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]]);
+
+/** A length of time in the largest unit that fits. */
+function long(seconds = 0, lang) {
+  const [unit, size] = UNITS.find(([, each]) => seconds % each === 0) ?? UNITS[3];
+  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size);
+}
+
+/** Shows the agreement and the options of a checked log. */
+function showTerms(say, lang, { host: name, held, ruleset, agreement: { clock, expires, rated, series } }) {
   for (const each of document.querySelectorAll(`.about:not(.${CSS.escape(ruleset.name)})`)) each.remove();
-  const turns = /** @type {HTMLElement} */ (document.querySelector('.about')).dataset.turns, { clock } = agreement;
-  place('more').hidden = !clock;
-  place('slowest').textContent = clock ? longestRound(say, lang, clock, Number(turns)) : '';
-  place('held').hidden = !held;
-  place('held').textContent = say('held-player', { name: host });
+  const { turns } = /** @type {HTMLElement} */ (document.querySelector('.about')).dataset; // the most of a round
+  const { first, markers, max_rounds: n, tiebreak } = ruleset, { add, bank, cap, move, rest, zone } = clock ?? {};
+  const values = {
+    name, game: say(`game-${ruleset.name}`), n, zone, days: rest, ...series,
+    move: long(move, lang), bank: long(bank, lang), add: long(add, lang), cap: long(cap, lang),
+    round: long(Number(turns) * (move + add) + 2 * cap, lang), // no reserve is above its limit when a round begins
+    date: new Date(expires).toLocaleString(lang, { dateStyle: 'long' }),
+  };
+  const said = {
+    who: ['invite-who'],
+    clock: [
+      !clock && 'invite-no-clock', move && 'invite-move', bank && 'invite-bank', add && 'invite-add',
+      rest && 'invite-rest',
+    ],
+    options: [
+      `invite-first-${first}`, n && 'invite-rounds', n && `invite-tie-${tiebreak}`,
+      markers && `invite-markers-${markers}`,
+    ],
+    rated: [rated ? 'invite-is-rated' : 'invite-not-rated', series && 'invite-series'],
+    until: [expires ? 'invite-until' : 'invite-always'],
+    slowest: [clock && 'invite-slowest', rest && 'invite-rest-too'],
+    held: [held && 'held-player'],
+  };
+  for (const [id, keys] of Object.entries(said)) {
+    place(id).textContent = keys.filter(Boolean).map(key => say(key, values)).join(' ');
+  }
 }
 
 /** @param {import('./here.js').Context} context */

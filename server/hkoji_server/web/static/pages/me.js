@@ -73,14 +73,12 @@ export async function run(context) {
 
   let read = ''; // a key whose name is asked for
   async function bring(text, name = '') {
-    place('bring-locked').hidden = true;
     read = text;
     try {
       const copy = await readCopy(text);
       if (!name && !copy.name) return askName();
       await keys.bring(session, copy, name || copy.name);
     } catch (error) {
-      place('bring-locked').hidden = error.text !== 'check-key-file-locked';
       if (error.key === 'key-of-another') askName();
       throw error;
     }
@@ -150,7 +148,6 @@ async function showChoices({ say, session }) {
   const { me, store } = session, get = name => session.own('GET', `/v1/me/${name}`);
   const [{ invites }, { blocks }, { channels }] = await Promise.all(['settings', 'blocks', 'channels'].map(get));
   place('invites').value = invites;
-  place('blocks-none').hidden = blocks.length > 0;
   await fill('blocks', 't-blocked', blocks, name => ({ name, remove: { value: name } }));
   await fill('channels', 't-channel', channels, ({ confirmed, id, kind, off, target }) => {
     const waits = !confirmed && (kind === 'mail' ? 'channel-mail' : 'channel-code');
@@ -163,11 +160,9 @@ async function showChoices({ say, session }) {
   place('kept-unsent').textContent = say('kept-unsent', { n: await keys.unsent(session) });
   const pins = await store.list('pins'), { delegated = [], held = [] } = pins.find(each => each.name === me.name) ?? {};
   const others = pins.filter(each => each.name !== me.name);
-  place('kept-pins').hidden = !others.length;
   await fill('pins', 't-pin', others, ({ how, name }) =>
     ({ name: { href: `/p/${name}`, textContent: name }, how: say(`pin-${how}`) }));
   const mailboxes = channels.flatMap(each => each.certificate?.key ?? []), all = [...held, ...delegated, ...mailboxes];
-  place('kept-held').hidden = !all.length;
   await fill('held', 't-held', [...new Set(all)], async key => ({ key: await fingerprint(key) }));
 }
 
