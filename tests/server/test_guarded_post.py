@@ -24,7 +24,9 @@ from hkoji_server.service.notices.guarded_post import (
     PostAnswer,
     is_public,
     parse_webhook_url,
+    resolve,
 )
+from hkoji_server.service.notices.posting import PostCourier
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -260,25 +262,27 @@ def test_a_name_server_that_never_answers_is_left() -> None:
         post(GuardedPoster(resolve=never, longest=0.05), f"https://{NAME}/")
 
 
-def test_a_name_server_that_never_answers_keeps_no_thread_of_the_event_loop() -> None:
+def test_a_name_server_that_never_answers_keeps_nobody_else_waiting() -> None:
     """The store works in threads of the event loop. A question about a name cannot be ended, only left."""
     answered = threading.Event()
 
-    def never(*_: object, **__: object) -> list[object]:
-        answered.wait(30)
-        return []
+    def asked(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        if host == NAME:
+            answered.wait(30)
+        return [(0, 0, 0, "", ("192.0.2.1", 443))]
 
     async def work() -> str:
-        url, poster = parse_webhook_url(f"https://{NAME}/"), GuardedPoster(longest=0.05)
-        posts = [poster.post(url, b"{}", {}) for _ in range(40)]  # the event loop has at most 32 threads
+        url, poster = parse_webhook_url(f"https://{NAME}/"), GuardedPoster(longest=0.5)
+        posts = [poster.post(url, b"{}", {}) for _ in range(2 * PostCourier.places)]
         for found in await asyncio.gather(*posts, return_exceptions=True):
             assert isinstance(found, NotDeliveredError)
         try:
-            return await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 60)
+            assert await asyncio.wait_for(resolve("other.example", 443), 20) == ["192.0.2.1"]
+            return await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 60)  # there are at most 32 of them
         finally:
             answered.set()
 
-    with patch.object(socket, "getaddrinfo", never):
+    with patch.object(socket, "getaddrinfo", asked):
         assert run(work()) == "done"
 
 

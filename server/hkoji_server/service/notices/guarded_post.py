@@ -39,8 +39,8 @@ _MOST_ADDRESSES: Final = 4
 _LONGEST_CONNECT: Final = 3.0
 """Seconds for the connection to each of them."""
 _LONGEST_CLOSE: Final = 1.0
-_ASKING: Final = threading.BoundedSemaphore(16)
-"""A place for each name whose addresses are asked for."""
+_ASKING: Final = threading.BoundedSemaphore(256)
+"""A place for each name whose addresses are asked for: more than couriers have places, so that nobody waits for one."""
 _FREE_PAUSE: Final = 0.05
 
 _PORTS: Final = {"http": 80, "https": 443}
