@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -303,6 +304,7 @@ def test_each_class_of_a_game_has_its_topic_in_each_browser(pushing: Told, brows
         said = json.loads(at.open(received.body))
         kind = {"turn": "turn", "talk": "talk"}.get(said["event"], "rest")
         of_topic.setdefault(received.headers["topic"], set()).add((at.path, said["game"], kind))
+    assert all(re.fullmatch("[A-Za-z0-9_-]{32}", topic) for topic in of_topic)  # RFC 8030, 5.4
     told = {(browser.path, game, kind) for game in games for kind in ("turn", "talk", "rest")}
     assert {each for (each,) in of_topic.values()} >= told | {(other.path, game, "talk") for game in games}
 

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import CDPSession, Page
 
+from hkoji.game import entry_kinds
+from tests.support.conditions import until
 from tests.support.push_service import Browser, proof_of
 from tests.support.receiver import Receiver, answers, receiver
-from tests.support.service import Answer, Service, serving
+from tests.support.service import Answer, Player, Service, serving
 from tests.support.visits import PHONE, Faults
 
 PUSHES = """
@@ -199,9 +201,7 @@ def test_the_service_worker_words_a_push_and_opens_its_game(told: PushedPage) ->
     assert found[0]["body"].startswith("Against bob\nUntil ")
     assert "10:30" in found[0]["body"]  # the browser of this test is in UTC
     told.deliver(json.dumps({**said, "event": "remind2", "lang": "it"}))
-    end = time.monotonic() + 20
-    while not any(each["title"] == "Il tuo tempo sta per finire" for each in told.shown()) and time.monotonic() < end:
-        told.page.wait_for_timeout(50)
+    until(lambda: any(each["title"] == "Il tuo tempo sta per finire" for each in told.shown()))
     found = [each for each in told.shown() if each["data"] == game]
     assert [each["title"] for each in found] == ["Il tuo tempo sta per finire"]  # in place of the earlier one
 
@@ -282,6 +282,21 @@ def test_a_push_service_that_refuses_leaves_no_channel_and_says_why(told: Pushed
     told.wait_for("403")
     assert told.said[1] == "Notify me here"
     assert told.channels == []
+
+
+def test_a_channel_that_was_turned_off_is_said_to_be_off(told: PushedPage, service: Service) -> None:
+    told.begin()
+    told.hook.behave = answers(401)
+    Player(service, f"{told.name}-host").register().new(invite=entry_kinds.Invite(told.name))
+    assert told.pass_on()["event"] == "invited"
+    until(lambda: told.channels[0]["off"] is not None)
+    told.look()
+    assert told.said == ["Notices do not arrive in this browser any more.", "Try again"]
+    told.hook.behave = answers(201)
+    told.press()
+    assert told.pass_on()["event"] == "confirm"
+    told.wait_for("Stop notices here")
+    assert [each["off"] for each in told.channels] == [None]
 
 
 def test_the_script_is_at_the_root_and_keeps_nothing(service: Service) -> None:
