@@ -318,15 +318,16 @@ def test_a_push_about_nothing_that_ends_is_kept_for_28_days(pushing: Told, brows
     assert hook.posts[0].headers["ttl"] == str(LONGEST_KEPT)
 
 
-def test_a_notice_to_a_channel_that_was_removed_holds_up_no_other(pushing: Told, browser: Browser) -> None:
-    """An append that sees a channel while it is removed may write one."""
-    game, mover, _, channel = started(pushing, browser)
+def test_a_channel_that_cannot_be_told_holds_up_no_other(pushing: Told, browser: Browser) -> None:
+    """An append that sees a channel while it is removed may write a notice. Another version knew other languages."""
+    game, mover, other, _ = started(pushing, browser)
     late = outbox_row(game, 1, "over", "0" * 16, "push", AT)
     pushing.run(pushing.store._holding(lambda connection: connection.execute(writing("sqlite"), [late])))
+    subscribed(pushing, other, browser, name="odd", target=browser.subscription.replace('"it"', '"tlh"'))
     mover.send(move_of(mover, game))
     pushing.deliver(TURN_WAIT)
     assert [each["event"] for each in browser.pushed()] == ["turn"]
-    assert pushing.channel(channel).works
+    assert [each["off"] for each in listed(other)] == [None, None]
     assert pushing.run(pushing.store.remove_stray_notices()) == 0  # it was deleted
 
 

@@ -6,6 +6,7 @@ push service of the browser's vendor sees neither the text nor the game.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
@@ -80,7 +81,7 @@ class PushCourier(PostCourier):
         return {**headers, "Urgency": "high"} if notice.event is NoticeEvent.REMIND2 else headers
 
     def _address(self, target: str) -> str:
-        return Subscription.parse(target).endpoint
+        return str(json.loads(target)["endpoint"])
 
     async def _push(self, channel: Channel, said: dict[str, JsonValue], headers: Mapping[str, str]) -> PostAnswer:
         subscription = Subscription.parse(channel.target)
