@@ -5,7 +5,6 @@ import { cardsOf, NOTATION, without } from '../log/write.js';
 import { fill, visit } from './here.js';
 
 const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
-const COMPOSED = 'hkoji-composed';
 const TALK_DAYS = 7;
 const ASKED = { '-': 'play-answer', '>': 'play-order', '!': 'play-marker', '^': 'play-start' };
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
@@ -81,14 +80,13 @@ function showInvited(here, game) {
   bind(here, game);
 }
 
-/** Does something that changes the game, and loads the page anew. */
-const anew = (game, work) => async () => {
-  await work();
+/** Loads the page anew after an own act. */
+async function loadAnew(game) {
   await game.store.keep([['meta', game.remarksPlace, undefined]]); // the player has acted after them
   sessionStorage.setItem(MOVED, 'own');
   location.reload();
   await new Promise(() => {}); // until then nothing can be pressed
-};
+}
 
 const begun = game => game.lines.filter(each => each.entry.kind === 'seed').length === 2;
 
@@ -103,13 +101,13 @@ function showHand({ act, say }, game, { actor, faceDown, hand: dealt, legal }) {
   if (place('time')) place('time').firstChild.textContent = '';
   place('hand').hidden = !hand.length;
   if (!legal.length) return place('hand').append(...hand.map(name => picture(name, 'card')));
-  const before = `${game.id} `, kept = sessionStorage.getItem(COMPOSED) ?? '';
-  const send = action => act(anew(game, async () => {
-    sessionStorage.setItem(COMPOSED, before + action); // it is chosen again if the game has moved on meanwhile
+  const kept = `hkoji-composed ${game.id}`, composed = sessionStorage.getItem(kept);
+  const send = action => act(async () => {
+    sessionStorage.setItem(kept, action); // it is chosen again if the game has moved on meanwhile
     await game.move(action, { again: true });
-    sessionStorage.removeItem(COMPOSED);
-  }));
-  const composed = kept.startsWith(before) ? kept.slice(before.length) : '';
+    sessionStorage.removeItem(kept);
+    await loadAnew(game);
+  });
   compose({ ruleset: game.ruleset, names, hand, legal, say, send, composed });
 }
 
@@ -119,15 +117,14 @@ function showSince({ lines, session: { me }, status }, seen) {
   const own = lines.findLast(each => each.entry.by === me.name && each.entry.kind === 'move')?.entry.seq ?? 0;
   const since = place('since'), all = /** @type {any[]} */ ([...document.querySelectorAll('#moves li')]);
   since.querySelector('ol').append(...all.filter(each => each.value > own).map(each => each.cloneNode(true)));
-  for (const table of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('#moves [data-ended]'))) {
-    const ended = Number(table.dataset.ended);
-    if (ended <= seen) continue;
-    const score = all.find(each => each.value === ended).lastElementChild;
-    since.firstElementChild.append(element('span', score.textContent));
-    since.append(table.cloneNode(true));
-    since.parentElement.prepend(since);
-    since.open = status === 'over';
-  }
+  const tables = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('#moves [data-ended]')]);
+  const ended = tables.filter(each => Number(each.dataset.ended) > seen);
+  if (!ended.length) return;
+  const scores = ended.map(({ dataset }) => all.find(each => each.value === Number(dataset.ended)).lastElementChild);
+  since.firstElementChild.replaceChildren(...scores.map(each => element('span', each.textContent)));
+  since.append(...ended.map(each => each.cloneNode(true)));
+  since.parentElement.prepend(since);
+  since.open = status === 'over';
 }
 
 /** The host waits: the link again, if the game has one, and a way back. */
@@ -140,7 +137,7 @@ function showOpen({ id }, code) {
 
 /** What buttons do. */
 function bind({ copy, deeds }, game) {
-  const changing = {
+  deeds({
     annul: () => client.annul(game),
     cancel: () => game.cancel(),
     decline: () => client.decline(game),
@@ -148,8 +145,7 @@ function bind({ copy, deeds }, game) {
     join: () => game.join({ seen: game.last.head }),
     resign: () => game.resign(),
     withdraw: () => client.withdraw(game),
-  };
-  deeds(Object.fromEntries(Object.entries(changing).map(([name, deed]) => [name, anew(game, deed)])));
+  }, () => loadAnew(game));
   deeds({
     copy: () => copy(place('address').value),
     share: () => navigator.share({ url: place('address').value }).catch(() => {}),
@@ -253,7 +249,7 @@ function nameOf(say, ruleset, names, action) {
  * Shows what can be chosen, and calls `send` with the action that the player sends. `composed` is a move that was
  * chosen before, and is chosen again if it is still legal.
  * @param {{ruleset: string, names: string[], hand: string[], legal: string[], say: import('../shared.js').Say,
- *   send: (action: string) => any, composed: string}} given
+ *   send: (action: string) => any, composed: ?string}} given
  */
 function compose({ ruleset, names, hand, legal, say, send, composed }) {
   const { acts } = NOTATION[ruleset], own = legal.some(each => acts.includes(each[0]));

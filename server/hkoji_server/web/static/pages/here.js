@@ -50,14 +50,17 @@ export function visit({ base, body, lang, words }, says = 'says') {
     for (const each of enabled) each.disabled = false;
     return failed;
   }));
-  /** @param {Record<string, (it: any) => any>} all */
-  function deeds(all) {
+  /** @param {Record<string, (it: any) => any>} all @param {() => any} after what follows each of them */
+  function deeds(all, after = () => {}) {
     for (const type of ['click', 'submit', 'change']) {
       body.addEventListener(type, event => {
         const it = /** @type {any} */ (event.target).closest('[data-do]'), deed = it && all[it.dataset.do];
         if (!deed || type !== ({ BUTTON: 'click', FORM: 'submit' }[it.tagName] ?? 'change')) return;
         event.preventDefault();
-        act(() => deed(it.elements ?? it));
+        act(async () => {
+          await deed(it.elements ?? it);
+          await after();
+        });
       });
     }
   }

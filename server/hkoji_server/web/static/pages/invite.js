@@ -57,7 +57,7 @@ function showTerms(say, lang, { host: name, held, ruleset, agreement: { clock, e
 
 /** @param {import('./here.js').Context} context */
 export async function run(context) {
-  const here = visit(context, 'invite-says'), { act: attempt, copy, deeds, lang, say, session, tell } = here;
+  const here = visit(context, 'invite-says'), { act, copy, deeds, lang, say, session, tell } = here;
   const link = readLink(location.href), found = await obstacle();
   if (!link) return tell('invite-no-code');
   if (found) {
@@ -67,15 +67,6 @@ export async function run(context) {
   const game = new Game(session, link.game);
   const seat = () => location.replace(`/g/${link.game}${game.seat ? '?side=guest' : ''}`);
   let known = false, saved = false, code = '', seen = ''; // `known`: the service knows the key that is here
-
-  /** @param {() => any} work */
-  async function act(work) {
-    const error = await attempt(work);
-    if (error?.code === 'exists') show('terms', 'name'); // the key stays: only the name is asked for again
-    if (error?.key !== 'other-origin') return;
-    place('right').href = error.values.origin + location.pathname + location.hash;
-    show('right');
-  }
 
   function showKey() {
     const { name, seed } = session.me, fresh = seed && !known;
@@ -106,18 +97,23 @@ export async function run(context) {
       return tell('invite-without-file');
     }
     tell('invite-joining');
-    if (await session.store.get('meta', 'registered') !== session.me.text) await session.register(code);
+    if (await session.store.get('meta', 'registered') !== session.me.text) {
+      await session.register(code).catch(error => {
+        if (error.code === 'exists') show('terms', 'name'); // the key stays: only the name is asked for again
+        throw error;
+      });
+    }
     await game.join({ seen });
     return seat();
   }
 
   byId('me-save').onclick = event => { saved ||= Boolean(event.target.closest('a, button')) };
   byId('save-file').onclick = () => tell('save-kept');
-  deeds({ ...copyDeeds(here), 'invite-copy-link': () => copy(location.href) });
+  deeds({
+    ...copyDeeds(here), 'invite-copy-link': () => copy(location.href), 'invite-name': takeName, 'invite-go': join,
+  });
   if (found) return;
-  place('name').onsubmit = event => { event.preventDefault(); act(() => takeName(event.target.elements)) };
-  place('go').onclick = () => act(join);
-  await act(async () => {
+  const failed = await act(async () => {
     tell('invite-looking');
     await session.meet();
     await game.turn(() => game.fetchLog());
@@ -137,4 +133,7 @@ export async function run(context) {
     place('code').hidden = session.service.registration !== 'code';
     return show('terms', 'name', ...(IN_APP.test(navigator.userAgent) ? ['elsewhere'] : []));
   });
+  if (failed?.key !== 'other-origin') return;
+  place('right').href = failed.values.origin + location.pathname + location.hash;
+  show('right');
 }

@@ -117,27 +117,24 @@ export async function run(context) {
     return location.assign('/');
   }
 
-  /** Does something, and shows the state that follows. */
-  const then = work => async it => {
-    await work(it);
-    await render();
-  };
   deeds({
     ...copyDeeds(here), ...choiceDeeds(here), make, forget,
     'bring-file': async ({ files }) => bring(await files[0].text()),
     'bring-pasted': ({ text }) => bring(text.value),
     'bring-password': ({ username, password }) => bring(password.value, username.value.trim().split(' ')[0]),
     'bring-name': ({ name }) => bring(read, name.value),
-    'register': then(register),
-    'recover': then(({ code }) => session.recover(code.value.trim())),
-    'make-again': then(() => session.keepKey(newSeed(), session.me.name)),
-    'replace': then(() => keys.beginReplacing(session)),
-    'revoke': then(() => session.revoke()),
-    'come-back': then(() => keys.comeBack(session)),
-    'log-out': then(logOut),
     'confirm-service': () => session.confirmService().then(() => location.reload()),
   });
-  const failed = await act(then(() => session.meet()));
+  deeds({
+    register,
+    'recover': ({ code }) => session.recover(code.value.trim()),
+    'make-again': () => session.keepKey(newSeed(), session.me.name),
+    'replace': () => keys.beginReplacing(session),
+    'revoke': () => session.revoke(),
+    'come-back': () => keys.comeBack(session),
+    'log-out': logOut,
+  }, render);
+  const failed = await act(() => session.meet().then(render));
   if (failed?.key === 'other-service-key') show('service');
 }
 
@@ -145,7 +142,7 @@ export async function run(context) {
 
 /** Shows all of it. @param {any} here */
 async function showChoices({ say, session }) {
-  const { me, store } = session, get = name => session.own('GET', `/v1/me/${name}`);
+  const get = name => session.own('GET', `/v1/me/${name}`);
   const [{ invites }, { blocks }, { channels }] = await Promise.all(['settings', 'blocks', 'channels'].map(get));
   place('invites').value = invites;
   await fill('blocks', 't-blocked', blocks, name => ({ name, remove: { value: name } }));
@@ -156,14 +153,10 @@ async function showChoices({ say, session }) {
       confirm: { hidden: waits !== 'channel-code' }, id: { value: id }, remove: { value: id },
     };
   });
-  place('kept-games').textContent = say('kept-games', { n: (await store.list('games')).length });
   place('kept-unsent').textContent = say('kept-unsent', { n: await keys.unsent(session) });
-  const pins = await store.list('pins'), { delegated = [], held = [] } = pins.find(each => each.name === me.name) ?? {};
-  const others = pins.filter(each => each.name !== me.name);
+  const others = (await session.store.list('pins')).filter(each => each.name !== session.me.name);
   await fill('pins', 't-pin', others, ({ how, name }) =>
     ({ name: { href: `/p/${name}`, textContent: name }, how: say(`pin-${how}`) }));
-  const mailboxes = channels.flatMap(each => each.certificate?.key ?? []), all = [...held, ...delegated, ...mailboxes];
-  await fill('held', 't-held', [...new Set(all)], async key => ({ key: await fingerprint(key) }));
 }
 
 /** What its buttons and forms do. @param {any} here */
@@ -199,16 +192,11 @@ async function showOther(context) {
     if (pin && pin.key !== key) tell('pin-differs', { name, fingerprint: await fingerprint(pin.key) });
     else if (agreed) tell('compared', { name });
   }
-  const then = work => async () => {
-    await work();
-    await render();
-  };
-  const change = method => then(() => session.own(method, `/v1/me/blocks/${name}`));
   deeds({
-    compare: then(() => keys.compared(session, name, key)),
-    block: change('PUT'),
-    unblock: change('DELETE'),
-  });
+    compare: () => keys.compared(session, name, key),
+    block: () => session.own('PUT', `/v1/me/blocks/${name}`),
+    unblock: () => session.own('DELETE', `/v1/me/blocks/${name}`),
+  }, render);
   await act(async () => {
     await session.meet();
     if (!session.me || session.me.name === name) return;
