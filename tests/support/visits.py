@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
 PHONE: Final = {"viewport": {"width": 360, "height": 640}, "has_touch": True, "is_mobile": True}
 DESK: Final = {"viewport": {"width": 1280, "height": 800}}
@@ -52,10 +53,16 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-def visit(chromium: Browser, faults: Faults, screen: dict[str, object], **options: object) -> Page:
-    """A page of a visitor with a storage of their own, on `screen`; `options` are further ones of Playwright."""
-    context = chromium.new_context(**{"locale": "en-GB", "timezone_id": "UTC", **screen, **options})  # type: ignore[arg-type] # by name
-    context.set_default_timeout(20_000)
-    context.add_init_script(_TELL_VIOLATIONS)
-    context.on("page", faults.watch)
-    return context.new_page()
+def context(chromium: Browser, screen: Mapping[str, object], **options: object) -> BrowserContext:
+    """A storage of its own, on `screen`; `options` are further ones of Playwright."""
+    made = chromium.new_context(**{"locale": "en-GB", "timezone_id": "UTC", **screen, **options})  # type: ignore[arg-type] # by name
+    made.set_default_timeout(20_000)
+    made.add_init_script(_TELL_VIOLATIONS)
+    return made
+
+
+def visit(chromium: Browser, faults: Faults, screen: Mapping[str, object], **options: object) -> Page:
+    """A page of a visitor with a storage of their own."""
+    made = context(chromium, screen, **options)
+    made.on("page", faults.watch)
+    return made.new_page()

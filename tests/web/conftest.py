@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.support.browsers import CHROMIUM_OPTIONS, needs_browser
+from tests.support.guests import bring_guest
 from tests.support.service import Player, Service, serving
-from tests.support.visits import DESK, PHONE, Faults, visit
+from tests.support.visits import DESK, PHONE, Faults, context, visit
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +85,26 @@ def phone(visitor: Callable[..., Page]) -> Page:
 def desk(visitor: Callable[..., Page]) -> Page:
     """A page of 1,280 x 800 pixels, with a mouse."""
     return visitor(DESK)
+
+
+@pytest.fixture(scope="module")
+def guest_browser(service: Service, chromium: Browser) -> Iterator[tuple[Player, BrowserContext]]:
+    """A registered player, and a browser at a desk that has the player's key: all tests of a file share it."""
+    opened = context(chromium, DESK)
+    page = opened.new_page()
+    yield bring_guest(page, service), opened
+    opened.close()
+
+
+@pytest.fixture
+def guest(guest_browser: tuple[Player, BrowserContext]) -> Player:
+    return guest_browser[0]
+
+
+@pytest.fixture
+def tab(guest_browser: tuple[Player, BrowserContext], faults: Faults) -> Iterator[Page]:
+    """A new tab of the guest's browser."""
+    page = guest_browser[1].new_page()
+    faults.watch(page)
+    yield page
+    page.close()

@@ -18,10 +18,11 @@ from hkoji.log.link_key import link_key
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.guests import DAYS
 from tests.support.page_player import PagePlayer, RefusedByPageError, page_player
 from tests.support.service import HKOJI, Player, Service, serving
 from tests.web.test_crash import reply
-from tests.web.test_join import DAYS, invite
+from tests.web.test_join import invite
 
 
 @pytest.fixture

@@ -45,12 +45,12 @@ from tests.support.adversary import (
     view_of,
     without,
 )
+from tests.support.guests import DAYS
 from tests.support.lying_server import LyingServer, lying_server
 from tests.support.memory_service import AT
 from tests.support.page_player import PagePlayer, RefusedByPageError, page_player
 from tests.support.service import Player, Service
 from tests.support.shell import run
-from tests.web.test_join import DAYS
 
 MALLORY = PrivateKey.from_seed(b"\x07" * 32)
 HELD = PrivateKey.from_seed(b"\x08" * 32)

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
+from hkoji.game.course import Course
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.service import Player
+from tests.support.guests import bring_guest, load_anew, part, seated
+from tests.support.service import Player, Service
 from tests.support.visits import DESK, PHONE
 from tests.web.test_invite import make_key
 from tests.web.test_join import invite
@@ -38,7 +40,7 @@ def tab_to(target: Locator) -> None:
     raise AssertionError(f"no tabulator leads to {target}")
 
 
-def seated(page: Page, host: Player, ruleset: Ruleset) -> str:
+def joined_by_link(page: Page, host: Player, ruleset: Ruleset) -> str:
     """A game in which the page has the guest's seat, up to the first decision."""
     link = invite(host, ruleset)
     page.goto(link)
@@ -53,10 +55,6 @@ def seated(page: Page, host: Player, ruleset: Ruleset) -> str:
     page.locator("[data-role=hand] > *").first.wait_for()
     part(page, "more").wait_for(state="attached")
     return game
-
-
-def part(page: Page, role: str) -> Locator:
-    return page.locator(f"[data-role={role}]")
 
 
 def move(page: Page, press: Press, chance: random.Random) -> str:
@@ -86,24 +84,26 @@ def move(page: Page, press: Press, chance: random.Random) -> str:
     return said
 
 
-def load_anew(page: Page) -> None:
-    """Loads a page again, and waits until it has shown the player's part."""
-    page.reload()
-    part(page, "more").wait_for(state="attached")
-
-
 def play_out(page: Page, host: Player, game: str, press: Press, moves: int = 1000) -> list[str]:
-    """Plays in turn with the host to the end, or so many moves of the page; returns what its button said."""
+    """Plays in turn with the host to the end, or so many moves of the page; returns what its button said.
+
+    The host answers before the page has loaded itself anew, so that it does so once for both moves.
+    """
     chance, said = random.Random(5), list[str]()
-    while len(said) < moves:
-        own = host.course(game)
-        if own.finished:
-            break
-        if own.actor == 0:
+
+    def reply() -> Course:
+        while (own := host.course(game)).actor == 0:
             assert host.send(host.make_move(own, chance.choice(own.state.legal_actions()))).status == 201
-            continue
-        if page.locator("body").get_attribute("data-head") != host.head(game)[1]:
-            load_anew(page)
+        return own
+
+    def answer(route: Route) -> None:
+        reply()
+        route.continue_()
+
+    reply()
+    page.route(f"**/g/{game}*", answer)
+    load_anew(page)
+    while not host.course(game).finished and len(said) < moves:
         said.append(move(page, press, chance))
     return said
 
@@ -117,7 +117,7 @@ def test_a_whole_game_is_played_in_the_page(
     host: Player, visitor: Callable[..., Page], ruleset: Ruleset, press: Press
 ) -> None:
     page = visitor(PHONE if press is tap else DESK)
-    game = seated(page, host, ruleset)
+    game = joined_by_link(page, host, ruleset)
     said = play_out(page, host, game, press)
     assert len(said) >= 4
     page.reload()
@@ -127,8 +127,8 @@ def test_a_whole_game_is_played_in_the_page(
 
 @pytest.mark.parametrize(("ruleset", "press"), [(HANAMIKOJI, tap), (ROAD, tab_to)], ids=["touch", "road-keyboard"])
 def test_some_moves_are_played_the_other_way(
-    host: Player, visitor: Callable[..., Page], ruleset: Ruleset, press: Press
+    service: Service, host: Player, visitor: Callable[..., Page], ruleset: Ruleset, press: Press
 ) -> None:
     page = visitor(PHONE if press is tap else DESK)
-    said = play_out(page, host, seated(page, host, ruleset), press, moves=5)
-    assert len(said) == 5
+    game = seated(page, host, bring_guest(page, service), ruleset)
+    assert len(play_out(page, host, game, press, moves=5)) == 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,11 +15,11 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import DAY
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.guests import bring_guest, load_anew, part, seated
 from tests.support.service import Player, Service, serving
 from tests.support.time_by_hand import ServedClock
 from tests.support.timed_games import a_gift, a_wish, state
 from tests.support.visits import Faults
-from tests.web.test_game import load_anew, part, seated
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
@@ -43,141 +42,145 @@ def clock(host: Player, game: str) -> dict[str, object]:
     return answer
 
 
-def test_time_is_given_while_the_opponent_owes(host: Player, desk: Page) -> None:
-    game = seated(desk, host, Hanamikoji(first="host"))
+def test_time_is_given_while_the_opponent_owes(host: Player, guest: Player, tab: Page) -> None:
+    game = seated(tab, host, guest, Hanamikoji(first="host"))
     before = clock(host, game)["deadline"]
-    desk.locator("[data-role=more] > summary").click()
-    part(desk, "give").locator("select").select_option("3")
-    press(desk, "give")
+    tab.locator("[data-role=more] > summary").click()
+    part(tab, "give").locator("select").select_option("3")
+    press(tab, "give")
     gifts = clock(host, game)["gifts"]
     assert isinstance(gifts, list)
     assert [each["seconds"] for each in gifts] == [3 * DAY]
     assert clock(host, game)["deadline"] != before
     host.send(host.make_move(host.course(game), host.course(game).state.legal_actions()[0]))
-    load_anew(desk)
-    expect(part(desk, "turn")).to_have_text("It is your turn")
-    expect(part(desk, "give")).to_be_hidden()
+    load_anew(tab)
+    expect(part(tab, "turn")).to_have_text("It is your turn")
+    expect(part(tab, "give")).to_be_hidden()
 
 
-def test_a_wish_to_call_off_is_withdrawn_and_two_end_the_game(host: Player, desk: Page) -> None:
-    game = seated(desk, host, Hanamikoji())
+def test_a_wish_to_call_off_is_withdrawn_and_two_end_the_game(host: Player, guest: Player, tab: Page) -> None:
+    game = seated(tab, host, guest, Hanamikoji())
     name = host.course(game).setup.names[1]
-    press(desk, "annul")
+    press(tab, "annul")
     assert clock(host, game)["annul"] == [name]
-    press(desk, "withdraw")
+    press(tab, "withdraw")
     assert clock(host, game)["annul"] == []
     assert state(host, game, a_wish(host, game)).status == 201
-    press(desk, "annul")
+    press(tab, "annul")
     assert host.course(game).finished
-    assert part(desk, "hand").is_hidden()
+    assert part(tab, "hand").is_hidden()
 
 
-def test_a_player_resigns_after_a_second_question(host: Player, desk: Page) -> None:
-    game = seated(desk, host, Hanamikoji())
-    desk.locator("[data-role=more] > summary").click()
-    part(desk, "resign").locator("summary").click()
-    expect(do(desk, "resign")).to_have_text("Resign for good?")
+def test_a_player_resigns_after_a_second_question(host: Player, guest: Player, tab: Page) -> None:
+    game = seated(tab, host, guest, Hanamikoji())
+    tab.locator("[data-role=more] > summary").click()
+    part(tab, "resign").locator("summary").click()
+    expect(do(tab, "resign")).to_have_text("Resign for good?")
     assert not host.course(game).finished
-    press(desk, "resign")
+    press(tab, "resign")
     assert host.course(game).finished
-    expect(part(desk, "over")).to_be_visible()
+    expect(part(tab, "over")).to_be_visible()
 
 
-def test_evidence_has_own_cards_only_if_asked(service: Service, host: Player, desk: Page, tmp_path: Path) -> None:
-    game = seated(desk, host, Hanamikoji())
+def test_evidence_has_own_cards_only_if_asked(
+    service: Service, host: Player, guest: Player, tab: Page, tmp_path: Path
+) -> None:
+    game = seated(tab, host, guest, Hanamikoji())
     keys = {"server": service.ask("GET", "/v1/service").json["key"]}
     for name in filter(None, host.course(game).setup.names):
         keys[name] = service.ask("GET", f"/v1/players/{name}").json["key"]
-    desk.locator("[data-role=more] > summary").click()
+    tab.locator("[data-role=more] > summary").click()
     for cards in (False, True):
         if cards:
-            part(desk, "cards").locator("input").check()
-        with desk.expect_download() as download:
-            do(desk, "evidence").click()
+            part(tab, "cards").locator("input").check()
+        with tab.expect_download() as download:
+            do(tab, "evidence").click()
         download.value.save_as(tmp_path / "evidence")
         text = (tmp_path / "evidence").read_text()
         assert ('{"view":' in text) == cards
         assert not audit_file(text, {name: parse_public_key(key) for name, key in keys.items()}).findings
 
 
-def test_a_rematch_is_opened_for_the_opponent(host: Player, desk: Page) -> None:
-    game = seated(desk, host, Hanamikoji())
+def test_a_rematch_is_opened_for_the_opponent(host: Player, guest: Player, tab: Page) -> None:
+    game = seated(tab, host, guest, Hanamikoji())
     assert host.send(host.entry(game, host.head(game), entry_kinds.Resign())).status == 201
-    load_anew(desk)
-    with desk.expect_navigation(url="**/g/*"):
-        do(desk, "rematch").click()
-    expect(part(desk, "turn")).to_have_text(f"The game waits for {host.name} to join.")
+    load_anew(tab)
+    with tab.expect_navigation(url="**/g/*"):
+        do(tab, "rematch").click()
+    expect(part(tab, "turn")).to_have_text(f"The game waits for {host.name} to join.")
     (waiting,) = host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"]
     assert waiting["agreement"]["rematch"] == game
-    press_cancel = do(desk, "cancel")
-    with desk.expect_navigation():
+    press_cancel = do(tab, "cancel")
+    with tab.expect_navigation():
         press_cancel.click()
     assert host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"] == []
 
 
-def test_nothing_private_is_left_when_the_page_is_left(host: Player, desk: Page) -> None:
-    game = seated(desk, host, Hanamikoji())
-    view = desk.url
+def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Player, tab: Page) -> None:
+    game = seated(tab, host, guest, Hanamikoji())
+    view = tab.url
     assert host.say(game, "our secret").status == 201
-    load_anew(desk)
-    hand = part(desk, "hand").locator("> *").count()
+    load_anew(tab)
+    hand = part(tab, "hand").locator("> *").count()
     assert hand in (6, 7)
-    expect(desk.locator("#talk li")).to_have_count(1)
+    expect(tab.locator("#talk li")).to_have_count(1)
     left = "() => document.querySelectorAll('[data-role=hand], #talk li, [data-role=down-near] > *').length"
-    assert desk.evaluate("() => { dispatchEvent(new PageTransitionEvent('pagehide')); }") is None
-    assert desk.evaluate(left) == 0
-    desk.goto("about:blank")
-    desk.go_back(wait_until="commit")
-    assert desk.url == view
-    expect(part(desk, "hand").locator("> *")).to_have_count(hand)
+    assert tab.evaluate("() => { dispatchEvent(new PageTransitionEvent('pagehide')); }") is None
+    assert tab.evaluate(left) == 0
+    tab.goto("about:blank")
+    tab.go_back(wait_until="commit")
+    assert tab.url == view
+    expect(part(tab, "hand").locator("> *")).to_have_count(hand)
     html = host.service.ask("GET", f"/g/{game}").body.decode()
     assert "our secret" not in html
     assert json.dumps(game)[1:-1] in html
 
 
-def test_a_gift_of_the_opponent_is_shown(host: Player, desk: Page) -> None:
-    game = seated(desk, host, Hanamikoji(first="guest"))
-    before = desk.locator("[data-role=deadline]").get_attribute("datetime")
+def test_a_gift_of_the_opponent_is_shown(host: Player, guest: Player, tab: Page) -> None:
+    game = seated(tab, host, guest, Hanamikoji(first="guest"))
+    before = tab.locator("[data-role=deadline]").get_attribute("datetime")
     assert state(host, game, a_gift(host, game, DAY)).status == 201
-    load_anew(desk)
-    assert desk.locator("[data-role=deadline]").get_attribute("datetime") != before
+    load_anew(tab)
+    assert tab.locator("[data-role=deadline]").get_attribute("datetime") != before
 
 
-def test_a_move_that_was_refused_is_chosen_again_and_not_signed_twice(host: Player, desk: Page, faults: Faults) -> None:
+def test_a_move_that_was_refused_is_chosen_again_and_not_signed_twice(
+    host: Player, guest: Player, tab: Page, faults: Faults
+) -> None:
     faults.expect("409")
-    game = seated(desk, host, Hanamikoji(first="guest"))
+    game = seated(tab, host, guest, Hanamikoji(first="guest"))
     sent: list[str] = []
 
     def refuse(route: Route) -> None:
         sent.append(route.request.post_data or "")
         route.fulfill(status=409, json={"code": "conflict", "detail": "the game has moved on"})
 
-    desk.route("**/entries", refuse)
-    part(desk, "kinds").locator("button").first.click()
-    part(desk, "hand").locator("button").nth(2).click()
-    button = part(desk, "send").locator("button")
+    tab.route("**/entries", refuse)
+    part(tab, "kinds").locator("button").first.click()
+    part(tab, "hand").locator("button").nth(2).click()
+    button = part(tab, "send").locator("button")
     expect(button).to_be_enabled()
     words = button.inner_text()
     button.click()
-    expect(part(desk, "says")).to_contain_text("The game has moved on")
+    expect(part(tab, "says")).to_contain_text("The game has moved on")
     assert host.head(game)[0] == len(host.lines(game)) - 1
-    desk.unroute("**/entries")
-    desk.on("request", lambda request: sent.append(request.post_data or "") if request.method == "POST" else None)
-    load_anew(desk)
+    tab.unroute("**/entries")
+    tab.on("request", lambda request: sent.append(request.post_data or "") if request.method == "POST" else None)
+    load_anew(tab)
     expect(button).to_be_enabled()
     assert button.inner_text() == words
     before = host.head(game)[0]
     button.click()
-    expect(part(desk, "turn")).to_contain_text("is to move")
+    expect(part(tab, "turn")).to_contain_text("is to move")
     assert host.head(game)[0] > before
     entries = {text for text in sent if '"entry":' in text}
     assert len(entries) == 1  # the same bytes again
 
 
-def test_a_button_is_dead_for_a_moment_after_each_change(host: Player, desk: Page) -> None:
-    game = seated(desk, host, Hanamikoji(first="guest"))
+def test_a_button_is_dead_for_a_moment_after_each_change(host: Player, guest: Player, tab: Page) -> None:
+    game = seated(tab, host, guest, Hanamikoji(first="guest"))
     before = host.head(game)
-    desk.evaluate(
+    tab.evaluate(
         """() => {
         const part = role => document.querySelector(`[data-role=${role}]`);
         part('kinds').querySelector('button').click();
@@ -185,56 +188,36 @@ def test_a_button_is_dead_for_a_moment_after_each_change(host: Player, desk: Pag
         part('send').querySelector('button').click();
     }"""
     )
-    assert part(desk, "notation").inner_text() != ""
-    expect(part(desk, "send").locator("button")).to_be_enabled()  # some time later
+    assert part(tab, "notation").inner_text() != ""
+    expect(part(tab, "send").locator("button")).to_be_enabled()  # some time later
     assert host.head(game) == before
 
 
-def arrived(page: Page, service: Service) -> str:
-    """A player who has registered on the page of the own key."""
-    name = f"guest-{secrets.token_hex(3)}"
-    page.goto(f"{service.url}/rules/hanamikoji")
-    page.evaluate(
-        """async name => {
-        const { Session } = await import(document.body.dataset.static + 'client/session.js');
-        const session = new Session({ origin: location.origin, check: null });
-        await session.meet();
-        await session.keepKey(crypto.getRandomValues(new Uint8Array(32)), name);
-        await session.register();
-    }""",
-        name,
-    )
-    return name
-
-
-def test_an_open_game_is_joined_on_its_page(service: Service, host: Player, desk: Page) -> None:
-    name = arrived(desk, service)
+def test_an_open_game_is_joined_on_its_page(service: Service, host: Player, guest: Player, tab: Page) -> None:
     game = host.new()
-    desk.goto(f"{service.url}/g/{game}")
-    expect(do(desk, "join")).to_be_visible()
-    expect(do(desk, "decline")).to_be_hidden()
-    do(desk, "join").click()
-    expect(part(desk, "turn")).to_contain_text("You have a seat")
-    assert host.course(game).setup.names == (host.name, name)
+    tab.goto(f"{service.url}/g/{game}")
+    expect(do(tab, "join")).to_be_visible()
+    expect(do(tab, "decline")).to_be_hidden()
+    do(tab, "join").click()
+    expect(part(tab, "turn")).to_contain_text("You have a seat")
+    assert host.course(game).setup.names == (host.name, guest.name)
 
 
-def test_an_invitation_by_name_is_declined(service: Service, host: Player, desk: Page) -> None:
-    name = arrived(desk, service)
-    game = host.new(invite=entry_kinds.Invite(name, None))
-    desk.goto(f"{service.url}/g/{game}")
-    with desk.expect_navigation():
-        do(desk, "decline").click()
-    expect(part(desk, "asked")).to_have_count(0)
+def test_an_invitation_by_name_is_declined(service: Service, host: Player, guest: Player, tab: Page) -> None:
+    game = host.new(invite=entry_kinds.Invite(guest.name, None))
+    tab.goto(f"{service.url}/g/{game}")
+    with tab.expect_navigation():
+        do(tab, "decline").click()
+    expect(part(tab, "asked")).to_have_count(0)
     assert host.course(game).finished
 
 
-def test_strangers_see_the_board_and_nothing_to_do(service: Service, host: Player, desk: Page) -> None:
-    arrived(desk, service)
+def test_strangers_see_the_board_and_nothing_to_do(service: Service, host: Player, guest: Player, tab: Page) -> None:
     game = host.new(invite=entry_kinds.Invite("somebody-else", None))
-    desk.goto(f"{service.url}/g/{game}")
-    desk.wait_for_load_state("networkidle")
-    expect(part(desk, "mine")).to_have_count(0)
-    expect(part(desk, "more")).to_have_count(0)
+    tab.goto(f"{service.url}/g/{game}")
+    tab.wait_for_load_state("networkidle")
+    expect(part(tab, "mine")).to_have_count(0)
+    expect(part(tab, "more")).to_have_count(0)
 
 
 def test_a_waiting_page_asks_for_signed_heads(tmp_path: Path, visitor: Callable[..., Page], faults: Faults) -> None:
@@ -245,7 +228,7 @@ def test_a_waiting_page_asks_for_signed_heads(tmp_path: Path, visitor: Callable[
     with serving(tmp_path / "data", forked=True, prepare=service_clock.prepare, settings=settings) as service:
         host = Player(service, "alice").register()
         page.clock.install()
-        game = seated(page, host, Hanamikoji(first="host"))
+        game = seated(page, host, bring_guest(page, service), Hanamikoji(first="host"))
         load_anew(page)
         page.clock.fast_forward(2000)  # once when it is opened
         page.wait_for_timeout(1000)

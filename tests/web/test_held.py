@@ -29,13 +29,14 @@ from hkoji.log.private_key import PrivateKey
 from tests.lab.mail.mail_world import UNHURRIED, MailWorld
 from tests.support import loops
 from tests.support.adversary import follow
+from tests.support.guests import load_anew, part
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import letters
 from tests.support.mail.reading import ACCEPT, command_address, offered
 from tests.support.metrics import free_port
 from tests.support.service import Player, Service
-from tests.web.test_game import load_anew, move, part, tap
+from tests.web.test_game import move, tap
 from tests.web.test_invite import Heard, make_key, said
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")

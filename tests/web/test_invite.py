@@ -19,11 +19,12 @@ from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from tests.support.adversary import HostileService, chosen_cards
+from tests.support.guests import DAYS
 from tests.support.lying_server import LyingServer, lying_server
 from tests.support.service import HKOJI, Player, Service, serving
 from tests.support.time_by_hand import ServedClock
 from tests.support.times import now
-from tests.web.test_join import DAYS, invite
+from tests.web.test_join import invite
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 

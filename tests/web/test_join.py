@@ -11,17 +11,17 @@ import pytest
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.log_audit import audit
-from hkoji.game.agreement import Agreement, TimeControl
+from hkoji.game.agreement import Agreement
 from hkoji.log.link_key import link_key
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from tests.support.guests import DAYS
 from tests.support.page_player import PagePlayer, page_player
 from tests.support.service import Player, Service
 from tests.support.shell_audit import SCRIPT
 
-DAYS = Agreement(TimeControl(259_200, 1_209_600, 0, 1_209_600), rated=True)
 RULESETS: list[Ruleset] = [
     Hanamikoji(),
     Hanamikoji(first="random", max_rounds=3, tiebreak="charm"),

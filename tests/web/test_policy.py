@@ -13,11 +13,11 @@ from playwright.sync_api import Page, Route, expect
 from hkoji.log import sshsig
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.guests import load_anew, part, seated
 from tests.support.service import AT, Player, Service, begin
 from tests.support.strict_html import StrictPage
 from tests.support.visits import Faults
 from tests.web.test_check import LOG, choose
-from tests.web.test_game import load_anew, part, seated
 from tests.web.test_without_scripts import BROWSER, open_page
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
@@ -151,42 +151,42 @@ def test_a_service_takes_no_markup_in_a_name_or_a_move(service: Service, host: P
     assert host.lines(game) == before
 
 
-def test_messages_stay_text_whatever_is_in_them(host: Player, desk: Page) -> None:
-    game = seated(desk, host, Hanamikoji())
+def test_messages_stay_text_whatever_is_in_them(host: Player, guest: Player, tab: Page) -> None:
+    game = seated(tab, host, guest, Hanamikoji())
     assert host.say(game, EVIL).status == 201
-    load_anew(desk)
-    said = desk.locator("#talk li [data-role=text]")
+    load_anew(tab)
+    said = tab.locator("#talk li [data-role=text]")
     expect(said).to_have_text("<img src=x onerror=globalThis.hit=1> [U+202E]txt.exe[U+2066] & [U+200B] end")
-    assert is_untouched(desk)
-    desk.locator("#talk textarea").fill("grazie\nè")
-    desk.locator("#talk form button").click()
-    expect(desk.locator("#talk li")).to_have_count(2)
+    assert is_untouched(tab)
+    tab.locator("#talk textarea").fill("grazie\nè")
+    tab.locator("#talk form button").click()
+    expect(tab.locator("#talk li")).to_have_count(2)
     kept = host.service.ask("GET", f"/v1/games/{game}/talk", token=host.token).json["messages"]
     assert [each["name"] == host.name for each in kept] == [True, False]
-    expect(desk.locator("#talk li [data-role=text]").last).to_have_text("grazie\nè", use_inner_text=True)
+    expect(tab.locator("#talk li [data-role=text]").last).to_have_text("grazie\nè", use_inner_text=True)
 
 
-def test_names_and_errors_of_a_lying_service_stay_text(host: Player, desk: Page, faults: Faults) -> None:
+def test_names_and_errors_of_a_lying_service_stay_text(host: Player, guest: Player, tab: Page, faults: Faults) -> None:
     faults.expect("422")
-    game = seated(desk, host, Hanamikoji(first="guest"))
-    desk.route("**/entries", lambda route: route.fulfill(status=422, json={"code": EVIL, "detail": EVIL}))
-    part(desk, "kinds").locator("button").first.click()
-    part(desk, "hand").locator("button").nth(2).click()
-    part(desk, "send").locator("button").click()
-    expect(part(desk, "says")).to_contain_text("<img src=x")
-    assert is_untouched(desk)
-    desk.unroute("**/entries")
+    game = seated(tab, host, guest, Hanamikoji(first="guest"))
+    tab.route("**/entries", lambda route: route.fulfill(status=422, json={"code": EVIL, "detail": EVIL}))
+    part(tab, "kinds").locator("button").first.click()
+    part(tab, "hand").locator("button").nth(2).click()
+    part(tab, "send").locator("button").click()
+    expect(part(tab, "says")).to_contain_text("<img src=x")
+    assert is_untouched(tab)
+    tab.unroute("**/entries")
 
     def lie(route: Route) -> None:
         answer = route.fetch()
         games = [{**each, "host": EVIL, "to_move": EVIL} for each in answer.json()["games"]]
         route.fulfill(response=answer, json={**answer.json(), "games": games})
 
-    desk.route("**/v1/me/games*", lie)
-    desk.goto(host.origin())
-    expect(desk.locator("#own-games li")).to_contain_text("<img src=x")
-    assert game in (desk.locator("#own-games a").get_attribute("href") or "")
-    assert is_untouched(desk)
+    tab.route("**/v1/me/games*", lie)
+    tab.goto(host.origin())
+    own = tab.locator("#own-games li", has=tab.locator(f"a[href*='{game}']"))
+    expect(own).to_contain_text("<img src=x")
+    assert is_untouched(tab)
 
 
 @pytest.mark.parametrize("word", [b"alice", b"hanamikoji", b"move", b"3EFG"])
