@@ -136,8 +136,8 @@ class Post:
     hook: Receiver
     clock: Clock
 
-    def send(self, *notices: Notice, form: str = "json") -> None:
-        run(self.courier.send(a_channel(f"http://127.0.0.1:{self.hook.port}/in", form=form), notices))
+    def send(self, notice: Notice, form: str = "json") -> None:
+        run(self.courier.send(a_channel(f"http://127.0.0.1:{self.hook.port}/in", form=form), notice))
 
     @property
     def ids(self) -> list[str]:
@@ -197,17 +197,8 @@ def test_a_receiver_can_ask_to_wait_but_not_for_ever(status: int, asked: str, se
 def test_a_receiver_that_is_gone_gets_nothing_more(post: Post) -> None:
     post.hook.behave = answers(410)
     with pytest.raises(Gone, match="410"):
-        post.send(a_notice(), a_notice(8))
+        post.send(a_notice())
     assert post.ids == [a_notice().id]
-
-
-def test_notices_of_a_digest_are_sent_one_by_one_in_order(post: Post) -> None:
-    together = [a_notice(seq) for seq in (3, 5, 7)]
-    post.hook.turns = [answers(204), answers(500)]
-    with pytest.raises(NotDeliveredError):
-        post.send(*together)
-    post.send(*together)
-    assert post.ids == [each.id for each in (*together[:2], *together)]
 
 
 def test_a_channel_gets_only_so_many_in_an_hour(post: Post) -> None:
@@ -227,7 +218,7 @@ def test_an_address_that_is_no_longer_allowed_is_not_posted_to(post: Post) -> No
     courier = WebhookCourier(GuardedPoster(), KEY, ClockAndEntropy(), RateLimits(), origin="http://inside")
     target = f"http://127.0.0.1:{post.hook.port}/in"
     with pytest.raises(Exception, match="https"):
-        run(courier.send(a_channel(target), [a_notice()]))
+        run(courier.send(a_channel(target), a_notice()))
     assert post.hook.connections == 0
     assert courier.show_target(target) == f"http://127.0.0.1:{post.hook.port}/..."
 

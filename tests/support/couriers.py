@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,10 +29,9 @@ Deed = Callable[[], Awaitable[None]]
 class NotingCourier:
     """Notes what it is to send, in order. `deeds` are done first, one a call; it may raise or wait."""
 
-    sent: list[tuple[str, tuple[Notice, ...]]] = field(default_factory=list)
-    """The channel and the notices of each call."""
+    sent: list[tuple[str, Notice]] = field(default_factory=list)
+    """The channel and the notice of each call."""
     deeds: list[Deed] = field(default_factory=list)
-    together: bool = True
     lasting: bool = False
     places: int = 100
 
@@ -40,16 +39,16 @@ class NotingCourier:
         """The target of a channel stands for its host."""
         return target
 
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Notes the notices."""
-        self.sent.append((channel.id, tuple(notices)))
+    async def send(self, channel: Channel, notice: Notice) -> None:
+        """Notes the notice."""
+        self.sent.append((channel.id, notice))
         if self.deeds:
             await self.deeds.pop(0)()
 
     @property
     def events(self) -> list[str]:
         """The events of all notices, in order."""
-        return [each.event.value for _, notices in self.sent for each in notices]
+        return [notice.event.value for _, notice in self.sent]
 
     def fail(self, *errors: Exception) -> None:
         """Lets the next calls fail."""

@@ -14,7 +14,6 @@ import contextlib
 import re
 import smtplib
 import ssl
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Final, NamedTuple, Protocol
@@ -184,7 +183,6 @@ class LetterTaker(Protocol):
 class MailCourier:
     """Sends letters to mailboxes."""
 
-    together: Final = False
     lasting: Final = True
     places: Final = MOST_AT_ONCE
 
@@ -198,12 +196,8 @@ class MailCourier:
         """Returns the domain of a mailbox."""
         return target.rpartition("@")[2].lower()
 
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Sends each notice as a letter. Raises as `Courier.send` does."""
-        for notice in notices:
-            await self._send(channel, notice)
-
-    async def _send(self, channel: Channel, notice: Notice) -> None:
+    async def send(self, channel: Channel, notice: Notice) -> None:
+        """Sends a notice as a letter. Raises as `Courier.send` does."""
         mailbox = await self._store.mailbox(channel.id)
         if mailbox is None:
             return

@@ -10,7 +10,6 @@ import logging
 import os
 import random
 import signal
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -94,7 +93,6 @@ class Kills:
 class KilledCourier:
     """Sends ids to a receiver at `port`. Before and after each it kills its process with a probability."""
 
-    together = False
     lasting = False
     places = 10
 
@@ -106,19 +104,18 @@ class KilledCourier:
         self._port = port
         self._kills = kills
 
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Sends each notice on a connection of its own."""
+    async def send(self, channel: Channel, notice: Notice) -> None:
+        """Sends a notice on a connection of its own."""
         assert channel.kind == KIND
-        for notice in notices:
-            self._kills.perhaps()
-            reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
-            try:
-                writer.write(f"{notice.id}\n".encode())
-                if await reader.readline() != b"ok\n":
-                    raise ConnectionError(notice.id)
-            finally:
-                writer.close()
-            self._kills.perhaps()
+        self._kills.perhaps()
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        try:
+            writer.write(f"{notice.id}\n".encode())
+            if await reader.readline() != b"ok\n":
+                raise ConnectionError(notice.id)
+        finally:
+            writer.close()
+        self._kills.perhaps()
 
 
 class KilledPushes(PushCourier):
@@ -129,12 +126,11 @@ class KilledPushes(PushCourier):
         super().__init__(poster, PrivateKey.from_seed(b"k" * 32), sources, RateLimits(), origin="http://lab")
         self._kills = kills
 
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Pushes each notice."""
-        for notice in notices:
-            self._kills.perhaps()
-            await super().send(channel, [notice])
-            self._kills.perhaps()
+    async def send(self, channel: Channel, notice: Notice) -> None:
+        """Pushes a notice."""
+        self._kills.perhaps()
+        await super().send(channel, notice)
+        self._kills.perhaps()
 
     def _urgency(self, channel: Channel, notice: Notice) -> dict[str, str]:
         return {**super()._urgency(channel, notice), ID_HEADER: notice.id}

@@ -101,7 +101,6 @@ class ListCourier:
     """Renders letters, and puts them into the lists."""
 
     world: ListWorld
-    together = False
     lasting = True
     places = 20
     sent: list[str] = field(default_factory=list)
@@ -114,21 +113,19 @@ class ListCourier:
         """All mailboxes are at one provider."""
         return ""
 
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Sends each notice as a letter."""
+    async def send(self, channel: Channel, notice: Notice) -> None:
+        """Sends a notice as a letter."""
         try:
-            await self._send(channel, notices)
+            await self._send(channel, notice)
         except Later:
             raise
         except Exception as error:
             self.faults.append(error)
             raise
 
-    async def _send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        for notice in notices:
-            plan = await self.world.parts.letters.of(channel, notice)
-            if plan is None:
-                continue
+    async def _send(self, channel: Channel, notice: Notice) -> None:
+        plan = await self.world.parts.letters.of(channel, notice)
+        if plan is not None:
             raw = compose(write_letter(plan.facts, load_speaker(plan.language)), plan.headers)
             self.world.mailbox(plan.headers.to).letters.append(raw)
             self.world.after_letter()

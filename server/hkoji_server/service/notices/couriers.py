@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from hkoji_server.service.games.notice_rules import NoticeEvent
@@ -91,10 +90,6 @@ class Courier(Protocol):
     """Sends notices through channels of one kind."""
 
     @property
-    def together(self) -> bool:
-        """Whether what waits for a digest time is one message. If it is not, each notice is sent by itself."""
-
-    @property
     def lasting(self) -> bool:
         """Whether a channel of this kind stays on, whatever happens to its notices."""
 
@@ -105,12 +100,11 @@ class Courier(Protocol):
     def host_of(self, target: str) -> str:
         """Returns the host of a channel's target: those who are told at one host share places."""
 
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Sends notices to the target of a channel; several only if they go `together`.
+    async def send(self, channel: Channel, notice: Notice) -> None:
+        """Sends a notice to the target of a channel.
 
-        When it returns, the receiver has all of them. It may be called again with the same notices. Raises `Later`,
-        `NotNow`, `Never`, `Gone`, `Ended`, or any other exception if they have to be sent again. It is cancelled after
-        a minute.
+        When it returns, the receiver has it. It may be called again with the same notice. Raises `Later`, `NotNow`,
+        `Never`, `Gone`, `Ended`, or any other exception if it has to be sent again. It is cancelled after a minute.
         """
 
 

@@ -15,9 +15,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from random import Random
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from hkoji.errors import ClockError, HkojiError, NotFoundError, StorageError
 from hkoji.game.clock import add_seconds, parse_time
@@ -57,8 +56,8 @@ _MOST_CHANNELS: Final = 1000
 """Among how many channels the places are given out."""
 _TURN: Final = 5.0
 """After how many seconds a channel makes room for others that share its places."""
-_MOST_TOGETHER: Final = 50
-"""How many notices are sent together at a digest time."""
+_MOST_HELD_BACK: Final = 50
+"""How many more notices to a channel are put off with one that could not be sent."""
 SEND_SECONDS: Final = 60
 """After how many seconds a courier is cancelled. It is called only if that is before the end of the lease."""
 _GRACE: Final = 5.0
@@ -76,13 +75,6 @@ Count = Callable[[str, Outcome], None]
 
 def _nothing(*_: object) -> None:
     """Does nothing."""
-
-
-class _Ready(NamedTuple):
-    """A leased notice, and what the courier gets."""
-
-    leased: LeasedNotice
-    notice: Notice
 
 
 class NoticeDelivery:
@@ -204,96 +196,81 @@ class NoticeDelivery:
             return None
         settings = ChannelSettings.parse(channel.settings)
         courier = self.couriers[channel.kind]
-        together = bool(settings.digest) and courier.together
-        groups: list[Sequence[LeasedNotice]] = [leased] if together else [[each] for each in leased]
-        first = True
-        while groups:
+        for number, each in enumerate(leased):
+            left = leased[number:]
             spent = self._sources.elapsed() - began
             if spent > LEASE - SEND_SECONDS:
                 return None
-            if self._ending or (spent > _TURN and not first):
-                return await self._put_off(groups, 0, tried=False)
+            if self._ending or (spent > _TURN and number):
+                return await self._put_off(left, 0, tried=False)
             # It may have been removed since, or turned off by another process, while the last one was sent.
-            if not first and not await self._still_works(name):
-                for left in chain.from_iterable(groups):
-                    await self._drop(left)
+            if number and not await self._still_works(name):
+                for one in left:
+                    await self._drop(one)
                 return None
-            first = False
             # Only now, because what a notice tells may have ended while the last one was sent.
-            ready = await self._judged(channel, settings, groups[0])
-            if together and ready:
-                now = await self._time.now()
-                more = await self._store.lease_channel(name, now, until, _MOST_TOGETHER - len(ready))
-                ready += await self._judged(channel, settings, more)
-            groups = groups[1:]
-            if not ready:
+            notice = await self._judged(channel, settings, each)
+            if notice is None:
                 continue
-            group = [each.leased for each in ready]
             try:
                 async with asyncio.timeout(SEND_SECONDS):
-                    await courier.send(channel, [each.notice for each in ready])
+                    await courier.send(channel, notice)
             except NotNow as later:
-                await self._put_off([group], max(1, round(later.seconds)))
+                await self._put_off([each], max(1, round(later.seconds)))
             except Later as later:
-                return await self._hold_back(name, until, [group, *groups], max(1, round(later.seconds)))
+                return await self._hold_back(name, until, left, max(1, round(later.seconds)))
             except Ended as ended:
-                return await self._remove(channel, group, ended.reason)
+                return await self._remove(channel, each, ended.reason)
             except Never as never:
                 log.warning("a receiver refuses notices", channel=name, reason=never.reason)
                 most = 1 if isinstance(never, Gone) else MOST_FAILURES
-                if await self._give_up(channel, group, most):
+                if await self._give_up(channel, each, most):
                     return None
             except Exception as error:  # a courier may fail in any way
                 log.info("could not send a notice", channel=name, reason=type(error).__name__)
-                return await self._hold_back(name, until, [group, *groups], self._pause_after(group))
+                return await self._hold_back(name, until, left, self._pause_after(each))
             else:
-                for each in group:
-                    await self._store.delete_notice(each, sent=True)
-                    self._count(each.event, "sent")
+                await self._store.delete_notice(each, sent=True)
+                self._count(each.event, "sent")
         return None
 
     async def _still_works(self, name: str) -> bool:
         channel = await self._store.channel(name)
         return channel is not None and channel.works
 
-    async def _judged(
-        self, channel: Channel, settings: ChannelSettings, leased: Sequence[LeasedNotice]
-    ) -> list[_Ready]:
-        """Returns those that are to be sent now. Deletes or puts off the others."""
-        ready: list[_Ready] = []
-        for each in leased:
-            now = await self._time.now()
-            if parse_time(now) - parse_time(each.due) > OLDEST_NOTICE:
-                # A restored copy has notices that were sent long ago; that is no fault of the channel.
-                if each.tries == 1:
-                    await self._drop(each)
-                elif await self._give_up(channel, [each]):
-                    return []
-                continue
-            if each.event in OF_MAIL or not each.game:
-                ready.append(_Ready(each, self._notice_of_mail(each, channel.player)))
-                continue
-            try:
-                told, head = await self._told(await self._held.read(each.game), each)
-            except NotFoundError:
-                await self._drop(each)
-                continue
-            except (StorageError, ClockError):
-                raise
-            except HkojiError as error:  # others must not wait for one whose game is damaged
-                log.error("could not read the game of a notice", game=each.game, reason=str(error))
-                await self._put_off([[each]], self._pause_after([each]))
-                continue
-            verdict = judge(each, channel.player, told, settings, now)
-            off = await self._off(channel) if each.event == NoticeEvent.FAILING else ()
-            if verdict.dropped or (each.event == NoticeEvent.FAILING and not off):
-                await self._drop(each)
-            elif verdict.at is not None:
-                await self._store.put_off_notice(each, verdict.at, anew=verdict.anew)
-                self._count(each.event, "put off")
+    async def _judged(self, channel: Channel, settings: ChannelSettings, leased: LeasedNotice) -> Notice | None:
+        """Returns what is to be sent now; None if it is not, and has been deleted or put off."""
+        now = await self._time.now()
+        if parse_time(now) - parse_time(leased.due) > OLDEST_NOTICE:
+            # A restored copy has notices that were sent long ago; that is no fault of the channel.
+            if leased.tries == 1:
+                await self._drop(leased)
             else:
-                ready.append(_Ready(each, self._notice(each, channel.player, told, head, off)))
-        return ready
+                await self._give_up(channel, leased)
+            return None
+        if leased.event in OF_MAIL or not leased.game:
+            return self._notice_of_mail(leased, channel.player)
+        try:
+            told, head = await self._told(await self._held.read(leased.game), leased)
+        except NotFoundError:
+            await self._drop(leased)
+            return None
+        except (StorageError, ClockError):
+            raise
+        except HkojiError as error:  # others must not wait for one whose game is damaged
+            log.error("could not read the game of a notice", game=leased.game, reason=str(error))
+            await self._put_off([leased], self._pause_after(leased))
+            return None
+        verdict = judge(leased, channel.player, told, settings, now)
+        off = await self._off(channel) if leased.event == NoticeEvent.FAILING else ()
+        if verdict.dropped or (leased.event == NoticeEvent.FAILING and not off):
+            await self._drop(leased)
+        elif verdict.at is not None:
+            await self._store.put_off_notice(leased, verdict.at, anew=verdict.anew)
+            self._count(leased.event, "put off")
+        else:
+            return self._notice(leased, channel.player, told, head, off)
+        return None
 
     async def _told(self, held: LoadedGame, leased: LeasedNotice) -> tuple[ToldGame, str]:
         """Returns what is public of the game, and the hash of the entry that the notice is about."""
@@ -332,45 +309,38 @@ class NoticeDelivery:
         await self._store.delete_notice(leased, sent=False)
         self._count(leased.event, "stale")
 
-    async def _give_up(self, channel: Channel, group: Sequence[LeasedNotice], most: int = MOST_FAILURES) -> bool:
-        """Gives notices up. Returns whether the channel is off then, after `most` in a row."""
-        off = False
-        lasting = self.couriers[channel.kind].lasting
-        for leased in group:
-            self._count(leased.event, "given up")
-            if lasting:
-                await self._store.delete_notice(leased, sent=False)
-                continue
-            off |= await self._store.give_up_notice(leased, await self._time.now(), most)
+    async def _give_up(self, channel: Channel, leased: LeasedNotice, most: int = MOST_FAILURES) -> bool:
+        """Gives a notice up. Returns whether the channel is off then, after `most` in a row."""
+        self._count(leased.event, "given up")
+        if self.couriers[channel.kind].lasting:
+            await self._store.delete_notice(leased, sent=False)
+            return False
+        off = await self._store.give_up_notice(leased, await self._time.now(), most)
         if off:
-            log.warning("gave a channel up", channel=group[0].channel)
+            log.warning("gave a channel up", channel=channel.id)
         return off
 
-    async def _remove(self, channel: Channel, group: Sequence[LeasedNotice], reason: str) -> None:
+    async def _remove(self, channel: Channel, leased: LeasedNotice, reason: str) -> None:
         """Removes a channel whose receiver is no more, and what was to be sent to it."""
-        for leased in group:
-            self._count(leased.event, "given up")
+        self._count(leased.event, "given up")
         await self._store.remove_channel(channel.player, channel.id)
         log.info("removed a channel", channel=channel.id, reason=reason)
 
-    def _pause_after(self, failed: Sequence[LeasedNotice]) -> int:
-        """Counts notices that could not be sent, and returns after how many seconds to try again."""
-        for each in failed:
-            self._count(each.event, "failed")
-        seconds: int = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failed[0].tries - 1, 16))
+    def _pause_after(self, failed: LeasedNotice) -> int:
+        """Counts a notice that could not be sent, and returns after how many seconds to try again."""
+        self._count(failed.event, "failed")
+        seconds: int = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failed.tries - 1, 16))
         return round(seconds * self._chance.uniform(1 - _JITTER, 1 + _JITTER))
 
-    async def _hold_back(
-        self, channel: str, until: str, groups: Sequence[Sequence[LeasedNotice]], seconds: int
-    ) -> None:
-        """Puts off the first of the groups, which could not be sent, and all after it, which would not fare better."""
-        await self._put_off(groups, seconds)
-        rest = await self._store.lease_channel(channel, await self._time.now(), until, _MOST_TOGETHER)
-        await self._put_off([rest], seconds, tried=False)
+    async def _hold_back(self, channel: str, until: str, left: Sequence[LeasedNotice], seconds: int) -> None:
+        """Puts off the first notice, which could not be sent, and all after it, which would not fare better."""
+        await self._put_off(left, seconds)
+        rest = await self._store.lease_channel(channel, await self._time.now(), until, _MOST_HELD_BACK)
+        await self._put_off(rest, seconds, tried=False)
 
-    async def _put_off(self, groups: Sequence[Sequence[LeasedNotice]], seconds: int, *, tried: bool = True) -> None:
+    async def _put_off(self, leased: Sequence[LeasedNotice], seconds: int, *, tried: bool = True) -> None:
         at = add_seconds(await self._time.now(), seconds)
-        for each in chain.from_iterable(groups):
+        for each in leased:
             await self._store.put_off_notice(each, at, tried=tried)
 
 

@@ -6,7 +6,7 @@ A post is guarded, counted, and judged by the status of its answer. `webhook` an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from hkoji.errors import NotDeliveredError, TooManyError
@@ -25,7 +25,6 @@ _ASK_TO_WAIT: Final = (429, 503)
 class PostCourier(ABC):
     """Posts notices to channels of one kind. `origin` is that of the service."""
 
-    together: Final = False
     lasting: Final = False
     places: Final = 100
     refusals: ClassVar[Mapping[int, type[Never]]]
@@ -37,19 +36,18 @@ class PostCourier(ABC):
         self._limits = limits
         self._origin = origin
 
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Sends each notice as a post of its own, in order. If one fails, all of them may be sent again."""
-        for notice in notices:
-            try:
-                await self._limits.admit_post(channel.id)
-            except TooManyError as error:
-                raise Later(error.retry_after) from error
-            answer = await self._post_notice(channel, notice)
-            if (refusal := self.refusals.get(answer.status)) is not None:
-                raise refusal(f"the receiver answered {answer.status}")
-            if answer.status in _ASK_TO_WAIT and answer.retry_after is not None:
-                raise Later(min(answer.retry_after, LONGEST_WAIT))
-            verify_taken(answer)
+    async def send(self, channel: Channel, notice: Notice) -> None:
+        """Sends a notice as a post. Raises as `Courier.send` does."""
+        try:
+            await self._limits.admit_post(channel.id)
+        except TooManyError as error:
+            raise Later(error.retry_after) from error
+        answer = await self._post_notice(channel, notice)
+        if (refusal := self.refusals.get(answer.status)) is not None:
+            raise refusal(f"the receiver answered {answer.status}")
+        if answer.status in _ASK_TO_WAIT and answer.retry_after is not None:
+            raise Later(min(answer.retry_after, LONGEST_WAIT))
+        verify_taken(answer)
 
     def host_of(self, target: str) -> str:
         """Returns the host of a channel's target, with its port."""
