@@ -66,8 +66,8 @@ from hkoji_server.store.choices import PUSH_KIND
 from hkoji_server.store.contract import timed_store
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_store
-from hkoji_server.web.error_pages import ErrorPages
 from hkoji_server.web.pages import Pages, make_stop_router
+from hkoji_server.web.rendering import ErrorPages
 
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hkoji.errors import UsageError
 from hkoji.game.clock import Way
+from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.sshsig import use_fastest
 from hkoji.mail.addresses import OwnAddress
@@ -40,10 +42,17 @@ from hkoji_server.service.games.keeper import (
     send_seeds_at_intervals,
     tidy_at_intervals,
 )
-from hkoji_server.service.games.parts import make_game_parts
+from hkoji_server.service.games.parts import GameParts, make_game_parts
+from hkoji_server.service.mail.cases import MailOutcome
+from hkoji_server.service.mail.commands import MailCommands
+from hkoji_server.service.mail.entries import MailEntries
+from hkoji_server.service.mail.game_commands import GameCommands
+from hkoji_server.service.mail.letter_facts import LetterFacts
 from hkoji_server.service.mail.mailboxes import SelfRegistration
-from hkoji_server.service.mail.parts import make_mail_parts
+from hkoji_server.service.mail.orders import MailOrders
 from hkoji_server.service.mail.rights import LookUp
+from hkoji_server.service.mail.seat_games import SeatGames
+from hkoji_server.service.mail.tokens import MailTokens
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.players.limits import RateLimits, limits_of
 from hkoji_server.service.players.players import identify
@@ -51,12 +60,47 @@ from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime,
 from hkoji_server.settings import Settings, own_address, parse_bind, registers_by_mail
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
-from hkoji_server.store.mail_values import MAIL_KIND
+from hkoji_server.store.mail_values import MAIL_KIND, MailVia
 from hkoji_server.store.open_store import location_of, open_store
 from hkoji_server.store.sql_steps import waking
 
 _PATIENCE: Final = 10.0
 """For how many seconds a process that ends lets the mail that it is processing be."""
+
+
+class MailParts(NamedTuple):
+    """`orders` processes mails that have come, and `letters` makes letters when they are sent."""
+
+    orders: MailOrders
+    letters: LetterFacts
+
+
+def make_mail_parts(
+    store: Store,
+    settings: Settings,
+    parts: GameParts,
+    time: ServiceTime,
+    sources: ClockAndEntropy,
+    *,
+    origin: str,
+    look_up: LookUp,
+    count: Callable[[MailVia, MailOutcome], None] = lambda *_: None,
+) -> MailParts:
+    """Returns the use cases of mail over those of games, for a service that has a mail address.
+
+    `origin` is its address for browsers, and `look_up` asks DNS. `count` is called with the way of each mail and what
+    has become of it.
+    """
+    own, require = own_address(settings), MailGrade(settings.mail_require)
+    assert own is not None
+    held, games, players = parts.held, parts.games, parts.held_players
+    tokens, seats = MailTokens(store), SeatGames(store, held, time)
+    entries = MailEntries(store, held, games, parts.statements, sources)
+    game_commands = GameCommands(store, held, entries, games, parts.invitations, players, tokens)
+    commands = MailCommands(store, tokens, players, game_commands.steps)
+    orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, look_up=look_up, count=count)
+    letters = LetterFacts(store, seats, tokens, time, settings, own=own, origin=origin)
+    return MailParts(orders, letters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from typing import Final
 
 import pytest
 from hkoji_server.routes.problems import problem
-from hkoji_server.web.error_pages import ErrorPages
-from hkoji_server.web.rendering import preferred
+from hkoji_server.web.rendering import ErrorPages, preferred
 from hkoji_server.web.static_files import POLICY
 from starlette.types import Message, Receive, Scope, Send
 

@@ -6,9 +6,11 @@ page on which letters are stopped, since mail programs post to its address when 
 
 from __future__ import annotations
 
+import json
 import re
-from functools import cache
-from typing import Annotated, Any, Final
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Path
 from starlette.requests import Request
@@ -16,23 +18,25 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from hkoji.errors import IllegalError, NotFoundError
-from hkoji.game.agreement import format_duration
+from hkoji.game.agreement import Agreement, format_duration, parse_time_control, read_agreement
+from hkoji.game.result_text import result_text
 from hkoji.log.canonical import is_name
 from hkoji.log.public_key import parse_public_key
 from hkoji.manual.rules_pages import parts as rules_parts
-from hkoji.messages.text import tell
-from hkoji.rules.events import Seat
-from hkoji.rules.registry import RULESETS
+from hkoji.messages.text import Speaker, Text, tell
+from hkoji.rules.events import Outcome, Seat
+from hkoji.rules.protocol import Ruleset
+from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji.show.games import SHOWN_GAMES, board_type, brief_type
+from hkoji.show.terms import clock_words
 from hkoji.study.stops import ALL, GUEST, HOST, SPECTATOR, Eyes
 from hkoji_server.routes.plain import INVITATION_PATH, NO_STORE, STOP_PREFIX, wants_page
 from hkoji_server.routes.service import UseCases
 from hkoji_server.service.mail.commands import stop_by_token
 from hkoji_server.settings import Registration
 from hkoji_server.store.game_lists import cursor_of
-from hkoji_server.store.game_values import OpenFilter, Query
+from hkoji_server.store.game_values import GameSummary, OpenFilter, Query
 from hkoji_server.web.game_page import example, look
-from hkoji_server.web.listed_games import listed, offered_clocks, offered_games
 from hkoji_server.web.rendering import (
     CompressedPage,
     Reader,
@@ -56,6 +60,12 @@ _REGISTRATION: Final[dict[Registration, str]] = {
     "code": tell("To register here you need a code from the operator."),
     "closed": tell("Nobody can register here now."),
 }
+_CLOCKS: Final = {
+    "3d/14d": tell("3 days for each turn, and 14 days in reserve"),
+    "1d/7d": tell("1 day for each turn, and 7 days in reserve"),
+    "none": tell("No clock: nobody can lose on time"),
+}
+"""The clocks of the form as they are typed, the usual one first, each with its words."""
 _LISTED: Final = 20
 _OF_PLAYER: Final = 50
 _FIRST: Final = "hanamikoji"
@@ -116,11 +126,11 @@ class Pages:
             joinable = OpenFilter(joinable=True)
             store, say = cases.store, reader.say
             lists = {
-                "open": listed(await store.games(Query(status="open", limit=_LISTED, wanted=joinable)), say),
-                "playing": listed(await store.games(Query(status="playing", limit=_LISTED)), say),
-                "finished": listed(await store.games(Query(status="finished", limit=_LISTED)), say),
-                "offered_games": offered_games(),
-                "offered_clocks": offered_clocks(),
+                "open": _listed(await store.games(Query(status="open", limit=_LISTED, wanted=joinable)), say),
+                "playing": _listed(await store.games(Query(status="playing", limit=_LISTED)), say),
+                "finished": _listed(await store.games(Query(status="finished", limit=_LISTED)), say),
+                "offered_games": _offered_games(),
+                "offered_clocks": _offered_clocks(),
                 "new_offers": cases.settings.daily_offers_of_new,
             }
         return self._page(request, "front.html", page="front", headers=vary, **facts, **lists)
@@ -144,7 +154,7 @@ class Pages:
     async def told_game(self, request: Request) -> Response:
         """A game without its board, for a service without pages: who plays, and what to type."""
         game = _game(request)
-        (row,) = listed([await self._cases.views.summary(game)], reader_of(request).say) or (None,)
+        (row,) = _listed([await self._cases.views.summary(game)], reader_of(request).say) or (None,)
         if row is None:
             raise NotFoundError(tell("game"), game)
         return self._page(request, "told_game.html", page="game", row=row)
@@ -167,7 +177,7 @@ class Pages:
             revoked=any(each.key == player.key for each in retired),
             earlier=[(parse_public_key(each.key), each.at, each.revoked) for each in retired if each.key != player.key],
             held=await cases.held_players.certificate(name),
-            rows=listed(found, reader_of(request).say),
+            rows=_listed(found, reader_of(request).say),
             following=cursor_of(query, found[-1]) if len(found) == query.limit else None,
         )
 
@@ -292,3 +302,51 @@ def _games() -> list[tuple[str, str, str]]:
     """Returns for each game the name of its ruleset, its name for people, and what it is."""
     shown = sorted(SHOWN_GAMES, key=lambda name: name != _FIRST)
     return [(name, _title(name), brief_type(name).about) for name in shown]
+
+
+class _ListedGame(NamedTuple):
+    """A row of a list. `result` is empty until the game is over, `clock` in the form `3d/14d`."""
+
+    summary: GameSummary
+    title: str
+    terms: str
+    clock: str
+    result: str
+
+
+def _listed(found: Iterable[GameSummary], say: Speaker) -> list[_ListedGame]:
+    """Returns the rows of games that have been opened."""
+    return [_row(each, say) for each in found if each.host is not None]
+
+
+def _row(summary: GameSummary, say: Speaker) -> _ListedGame:
+    ruleset, agreement = _ruleset(summary.ruleset), _agreement(summary.agreement)
+    result = ""
+    if summary.reason is not None:
+        winner = None if summary.winner is None else (summary.host, summary.guest)[summary.winner]
+        result = say(result_text(Outcome(summary.reason, summary.winner), ruleset.reasons, winner))
+    terms = say(brief_type(ruleset.name).terms(ruleset))
+    return _ListedGame(summary, board_type(ruleset.name).game, terms, say(clock_words(agreement.clock)), result)
+
+
+@lru_cache(maxsize=64)
+def _ruleset(text: str) -> Ruleset:
+    return parse_ruleset(json.loads(text))
+
+
+@lru_cache(maxsize=256)
+def _agreement(text: str) -> Agreement:
+    return read_agreement(json.loads(text))
+
+
+@cache
+def _offered_games() -> list[tuple[str, str]]:
+    """Returns the name of each game for people, and its ruleset with the usual options as JSON."""
+    return [(board_type(name).game, json.dumps(RULESETS[name]().to_json())) for name in RULESETS]
+
+
+@cache
+def _offered_clocks() -> list[tuple[Text, str]]:
+    """Returns the words of each clock, and the clock as JSON; `null` is no clock."""
+    controls = [(words, parse_time_control(typed)) for typed, words in _CLOCKS.items()]
+    return [(words, json.dumps(None if control is None else control.to_json())) for words, control in controls]

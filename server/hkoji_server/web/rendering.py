@@ -1,4 +1,4 @@
-"""Turns values into HTML: the language of a reader, the templates, and the answers with their headers.
+"""Turns values into HTML: the language of a reader, the templates, the answers with their headers, and errors.
 
 Jinja2 escapes every value. It is loaded with the first page, so that a service which nobody opens in a browser neither
 starts later nor holds it in memory.
@@ -7,20 +7,23 @@ starts later nor holds it in memory.
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, NewType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NewType
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hkoji.mail.letters.page import TIE, Page
 from hkoji.manual.catalogues import LOCALE, load_speaker
-from hkoji.messages.text import ENGLISH, LANGUAGES, Speaker, Text
-from hkoji_server.routes.plain import names_tag
+from hkoji.messages.text import ENGLISH, LANGUAGES, Speaker, Text, assemble
+from hkoji_server.routes.plain import names_tag, read_header, wants_page
+from hkoji_server.routes.problems import MEDIA_TYPE
 from hkoji_server.web.static_files import POLICY, accepted, accepts_gzip, static_files
 
 if TYPE_CHECKING:
@@ -191,3 +194,53 @@ def unchanged(request: Request, tag: str) -> Response | None:
     if not names_tag(request.scope, f'"{tag}"'):
         return None
     return Response(status_code=304, headers={**_HEADERS, "ETag": f'W/"{tag}"'})
+
+
+_KEPT: Final = (b"retry-after", b"allow", b"connection")
+"""The headers of an error that its page has too."""
+_FAILED: Final = {"detail": "the service failed; nothing acknowledged is lost", "hint": "try again later"}
+
+
+class ErrorPages:
+    """ASGI middleware: turns the problem documents of the service into pages, where a browser has asked for one.
+
+    So each error has one wording and one status.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not wants_page(read_header(scope, b"accept") or ""):
+            await self._app(scope, receive, send)
+            return
+        begun, start, body = False, None, b""
+
+        async def take(message: Message) -> None:
+            nonlocal begun, start, body
+            begun = True
+            if dict(message.get("headers", ())).get(b"content-type", b"").decode() == MEDIA_TYPE:
+                start = message
+            elif start is None:
+                await send(message)
+            else:
+                body += message.get("body", b"")
+
+        try:
+            await self._app(scope, receive, take)
+        except Exception:
+            if not begun:
+                start = {"status": 500, "headers": ()}
+            raise  # the HTTP server logs it
+        finally:
+            if start is not None:
+                page = _page(Request(scope), start, json.loads(body) if body else _FAILED)
+                await page(scope, receive, send)
+
+
+def _page(request: Request, start: Message, problem: dict[str, Any]) -> Response:  # Any: JSON
+    reader, parts = reader_of(request), problem.get("parts", {})
+    text, hint = (reader.say(assemble(problem.get(name, ""), parts.get(name))) for name in ("detail", "hint"))
+    body = rendered("error.html", reader, page="error", text=text, hint=hint, links=())
+    kept = {name.decode(): value.decode() for name, value in start["headers"] if name in _KEPT}
+    return html(request, body, start["status"], headers={**kept, "Cache-Control": "no-store"})

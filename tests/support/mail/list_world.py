@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+from hkoji_server.mail_app import MailParts, make_mail_parts
 from hkoji_server.mail_settings import MailDelimiter
 from hkoji_server.service.games.keeper import HeldSeeds, Keeper
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.parts import make_game_parts
-from hkoji_server.service.mail.parts import MailParts, make_mail_parts
 from hkoji_server.service.notices.couriers import Later, Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from hkoji_server.service.players.held_players import HeldPlayers

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from hkoji.errors import NotDeliveredError, TooManyError
+from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji_server.service.notices.couriers import Later, Never, Notice
 from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer, WebhookUrl, parse_webhook_url
@@ -30,8 +31,11 @@ class PostCourier(ABC):
     refusals: ClassVar[Mapping[int, type[Never]]]
     """The statuses that a notice, or the channel, does not outlive."""
 
-    def __init__(self, poster: GuardedPoster, sources: ClockAndEntropy, limits: RateLimits, *, origin: str) -> None:
+    def __init__(
+        self, poster: GuardedPoster, signer: Signer, sources: ClockAndEntropy, limits: RateLimits, *, origin: str
+    ) -> None:
         self._poster = poster
+        self._signer = signer
         self._sources = sources
         self._limits = limits
         self._origin = origin

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import ClassVar, Final
 
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import parse_time
 from hkoji.log.canonical import VERSION, JsonValue, encode
-from hkoji.log.private_key import Signer
 from hkoji_server.service.games.notice_rules import REMINDERS, NoticeEvent
 from hkoji_server.service.notices.couriers import Ended, Gone, Never, Notice
-from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer, parse_webhook_url
+from hkoji_server.service.notices.guarded_post import PostAnswer, parse_webhook_url
 from hkoji_server.service.notices.posting import PostCourier, verify_taken
 from hkoji_server.service.notices.web_push import (
     SALT_BYTES,
@@ -26,8 +26,6 @@ from hkoji_server.service.notices.web_push import (
     private_key_of,
     seal,
 )
-from hkoji_server.service.players.limits import RateLimits
-from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.tables import Channel
 
 LONGEST_KEPT: Final = 28 * DAY
@@ -41,11 +39,10 @@ class PushCourier(PostCourier):
 
     refusals: ClassVar[Mapping[int, type[Never]]] = {401: Gone, 403: Gone, 404: Ended, 410: Ended, 413: Never}
 
-    def __init__(
-        self, poster: GuardedPoster, signer: Signer, sources: ClockAndEntropy, limits: RateLimits, *, origin: str
-    ) -> None:
-        super().__init__(poster, sources, limits, origin=origin)
-        self.server: Final = ApplicationServer(signer)
+    @cached_property
+    def server(self) -> ApplicationServer:
+        """The service as browsers and their push services know it."""
+        return ApplicationServer(self._signer)
 
     def read_target(self, text: str) -> str:
         """Returns a subscription in its one form. Raises `MalformedError`."""

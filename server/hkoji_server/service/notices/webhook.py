@@ -13,11 +13,9 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import VERSION, JsonValue, encode, encode_base64
 from hkoji.log.private_key import Signer
 from hkoji_server.service.notices.couriers import Gone, Never, Notice, notice_text
-from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer, parse_webhook_url
+from hkoji_server.service.notices.guarded_post import PostAnswer, parse_webhook_url
 from hkoji_server.service.notices.posting import PostCourier, verify_taken
 from hkoji_server.service.players.channel_settings import ChannelSettings
-from hkoji_server.service.players.limits import RateLimits
-from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.tables import Channel
 
 _SLACK_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -93,12 +91,6 @@ class WebhookCourier(PostCourier):
     """Posts notices to webhooks."""
 
     refusals: ClassVar[Mapping[int, type[Never]]] = {410: Gone}
-
-    def __init__(
-        self, poster: GuardedPoster, signer: Signer, sources: ClockAndEntropy, limits: RateLimits, *, origin: str
-    ) -> None:
-        super().__init__(poster, sources, limits, origin=origin)
-        self._signer = signer
 
     def read_target(self, text: str) -> str:
         """Returns the address of a webhook in its one form. Raises `MalformedError`."""
