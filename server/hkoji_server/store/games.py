@@ -308,13 +308,13 @@ class GameStore(SqlSteps):
         rows = await self._read(_going_on(limit, invitations), b_player=player, b_since=since)
         return {game: GamePlace(seq, updated, status in OVER) for game, seq, updated, status in rows}
 
-    @abstractmethod
     def listen(self, listener: OnHint) -> Callable[[], None]:
         """Calls `listener` with hints, in the running loop, until the returned function is called.
 
         The hint of a write of this process comes as soon as the write is on disk. For writes of other processes, the
         store gives those hints that it can.
         """
+        return self._hints.listen(listener)
 
 
 def _remove_offers(connection: Connection, games: list[str]) -> None:

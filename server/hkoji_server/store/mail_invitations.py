@@ -128,7 +128,7 @@ class InvitationStore(SqlSteps):
         if same is not None:
             return same
         made = await self._transaction(lambda connection: make(connection, new))
-        self._publish(WAITS)
+        self._hints.publish(WAITS)
         return made
 
     async def may_invite(self, name: str, host: str, now: str) -> bool:

@@ -52,10 +52,51 @@ def waking(event: asyncio.Event) -> OnHint:
     return hear
 
 
+class Hints(ABC):
+    """Gives hints to the listeners of this process, in one event loop. While there are any it hears of others' writes.
+
+    A backend may tell other processes too.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[OnHint] = []
+        self._hearing: asyncio.Task[None] | None = None
+
+    def publish(self, hint: Hint) -> None:
+        """Passes a hint to all listeners."""
+        for listener in list(self._listeners):
+            listener(hint)
+
+    def listen(self, listener: OnHint) -> Callable[[], None]:
+        """Calls `listener` with hints until the returned function is called."""
+        self._listeners.append(listener)
+        if self._hearing is None:
+            self._hearing = asyncio.get_running_loop().create_task(self._hear())
+
+        def stop() -> None:
+            self._listeners.remove(listener)
+            if not self._listeners:
+                self.stop_hearing()
+
+        return stop
+
+    def stop_hearing(self) -> asyncio.Task[None] | None:
+        """Hears of others no longer. Returns the task that ends."""
+        hearing, self._hearing = self._hearing, None
+        if hearing is not None and not hearing.get_loop().is_closed():
+            hearing.cancel()
+        return hearing
+
+    @abstractmethod
+    async def _hear(self) -> None:
+        """Publishes hints of what others write, until it is cancelled."""
+
+
 class SqlSteps(ABC):
     """The steps of a backend."""
 
     _dialect: Dialect
+    _hints: Hints
 
     async def _read(self, statement: ClauseElement, **values: Any) -> list[Row]:  # Any: column values
         """Returns the rows of a statement that is made once. Raises `StorageError`."""
@@ -107,10 +148,6 @@ class SqlSteps(ABC):
         """
 
     @abstractmethod
-    def _publish(self, hint: Hint) -> None:
-        """Gives a hint to those who listen, in this process and in others as far as they can be told."""
-
-    @abstractmethod
     def _time(self, connection: Connection) -> datetime:
         """Returns the time by the clock that judges the age of decisions."""
 
@@ -126,7 +163,7 @@ def within(step: str, *, wakes: bool = False) -> Callable[[Work[S, P, T]], Metho
         async def run(self: S, /, *given: P.args, **named: P.kwargs) -> T:
             result: T = await getattr(self, step)(lambda connection: work(self, connection, *given, **named))
             if wakes:
-                self._publish(WAITS)
+                self._hints.publish(WAITS)
             return result
 
         return run

@@ -17,9 +17,9 @@ from typing import Final
 import psycopg
 
 from hkoji.errors import HkojiError
-from hkoji_server.store.game_values import ANYWHERE, WAITS, Hint, OnHint
+from hkoji_server.store.game_values import ANYWHERE, WAITS, Hint
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections, closing
-from hkoji_server.store.sql_steps import Row
+from hkoji_server.store.sql_steps import Hints, Row
 
 _CHANNEL: Final = "hkoji"
 _PACE: Final = 0.02
@@ -28,48 +28,30 @@ _MOST_BYTES: Final = 7900
 _PAUSES: Final = (0.1, 0.5, 1.0, 5.0)
 
 
-class PostgresHints:
-    """Gives hints to the listeners of this process and to the other processes. Used in one event loop."""
+class PostgresHints(Hints):
+    """Gives hints to the listeners of this process and to the other processes."""
 
     def __init__(self, connections: PostgresConnections) -> None:
+        super().__init__()
         self._connections = connections
         self._name = secrets.token_hex(4)
-        self._listeners: list[OnHint] = []
         self._waiting: list[Hint] = []
         self._sending: asyncio.Task[None] | None = None
-        self._listening: asyncio.Task[None] | None = None
 
     def publish(self, hint: Hint) -> None:
         """Passes a hint to the listeners here, and sends it to the other processes soon."""
-        for listener in list(self._listeners):
-            listener(hint)
+        super().publish(hint)
         self._waiting.append(hint)
         if self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send())
-
-    def listen(self, listener: OnHint) -> Callable[[], None]:
-        """Calls `listener` with hints until the returned function is called."""
-        self._listeners.append(listener)
-        if self._listening is None:
-            self._listening = asyncio.get_running_loop().create_task(self._receive())
-
-        def stop() -> None:
-            self._listeners.remove(listener)
-            if not self._listeners and self._listening is not None:
-                self._listening.cancel()
-                self._listening = None
-
-        return stop
 
     async def close(self) -> None:
         """Sends the hints that wait, and stops listening."""
         if self._sending is not None:
             await self._sending
-        receiving, self._listening = self._listening, None
-        if receiving is not None:
-            receiving.cancel()
+        if (hearing := self.stop_hearing()) is not None:
             with suppress(asyncio.CancelledError):
-                await receiving
+                await hearing
 
     async def _send(self) -> None:
         while self._waiting:
@@ -79,25 +61,21 @@ class PostgresHints:
                 await self._connections.once(_notify(_format(self._name, hints)))
         self._sending = None
 
-    async def _receive(self) -> None:
+    async def _hear(self) -> None:
         failed = 0
         while True:
             try:
                 async with closing(await self._connections.connect()) as connection:
                     await connection.execute(f"LISTEN {_CHANNEL}")
                     failed = 0
-                    self._pass_on(ANYWHERE)  # notifications sent before LISTEN have been missed
+                    super().publish(ANYWHERE)  # notifications sent before LISTEN have been missed
                     async for notification in connection.notifies():
                         for hint in _parse(self._name, notification.payload):
-                            self._pass_on(hint)
+                            super().publish(hint)
             except (psycopg.Error, HkojiError):
                 pass
             await asyncio.sleep(_PAUSES[min(failed, len(_PAUSES) - 1)])
             failed += 1
-
-    def _pass_on(self, hint: Hint) -> None:
-        for listener in list(self._listeners):
-            listener(hint)
 
 
 def _notify(payload: str) -> Callable[[PostgresConnection], Awaitable[list[Row]]]:

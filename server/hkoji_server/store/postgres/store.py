@@ -65,7 +65,7 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store.batch_thread import CallThread
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Append, Decide, Hint, NewGame, OfferQuota, OnHint
+from hkoji_server.store.game_values import Append, Decide, NewGame, OfferQuota
 from hkoji_server.store.games import CountedOffers, quota_values, verify_may_offer
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import ClosedMailError
@@ -96,7 +96,7 @@ class PostgresStore(Store):
     def __init__(self, url: URL, *, most: int = _MOST) -> None:
         self._transactions = SerializableTransactions(url, show_location(url))
         self._connections = PostgresConnections(url, most=most)
-        self._hints = PostgresHints(self._connections)
+        self._hints: PostgresHints = PostgresHints(self._connections)
         # This store writes in the event loop, so decisions need a thread. Most of a decision is signatures, during
         # which other threads can run: requests are read and answers written meanwhile.
         self._decisions = CallThread("hkoji-decides", most=_MOST_DECISIONS)
@@ -259,9 +259,6 @@ class PostgresStore(Store):
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(await self._read(statements.HEADS_OF, b_games=list(games)))
 
-    def listen(self, listener: OnHint) -> Callable[[], None]:
-        return self._hints.listen(listener)
-
     # --- the steps of this backend --------------------------------------------------------------------------------
 
     async def _rows(self, statement: str, values: Values) -> list[Row]:
@@ -282,9 +279,6 @@ class PostgresStore(Store):
 
     async def _alone(self, work: Callable[[Connection], T]) -> T:
         return await self._transactions.run_locking(work, statements.ALONE)
-
-    def _publish(self, hint: Hint) -> None:
-        self._hints.publish(hint)
 
     def _time(self, connection: Connection) -> datetime:
         now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()

@@ -22,7 +22,7 @@ from hkoji.errors import ConflictError, NotFoundError, StorageError
 from hkoji.game.course import OVER
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Append, Decide, Hint, NewGame, OnHint
+from hkoji_server.store.game_values import Append, Decide, Hint, NewGame
 from hkoji_server.store.games import (
     COUNTED_OFFERS,
     FORGET_OFFERS,
@@ -133,7 +133,7 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Finishes the writes that wait, moves the write-ahead log into the file, and closes the file."""
-        self._hints.close()
+        self._hints.stop_hearing()
         self._writer.close()
         self._reader.close()
         # Failures do not matter here: what is in the write-ahead log is on disk, and the next start reads it there.
@@ -205,9 +205,6 @@ class SqliteStore(Store):
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(await self._read(_HEADS, b_games=json.dumps(list(games))))
 
-    def listen(self, listener: OnHint) -> Callable[[], None]:
-        return self._hints.listen(listener)
-
     # --- the steps of this backend --------------------------------------------------------------------------------
 
     async def _rows(self, statement: str, values: Values) -> list[Row]:
@@ -223,9 +220,6 @@ class SqliteStore(Store):
     _holding = _transaction
     _entering = _transaction
     _alone = _transaction
-
-    def _publish(self, hint: Hint) -> None:
-        self._hints.publish(hint)
 
     def _time(self, connection: Connection) -> datetime:  # noqa: ARG002 # the process has a clock
         return self._clock()

@@ -31,8 +31,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from hkoji.errors import HkojiError
 from hkoji_server.store.batch_thread import BatchThread, Job
-from hkoji_server.store.game_values import ANYWHERE, Hint, OnHint
-from hkoji_server.store.sql_steps import unwritten
+from hkoji_server.store.game_values import ANYWHERE
+from hkoji_server.store.sql_steps import Hints, unwritten
 from hkoji_server.store.sqlite.connections import driver
 
 T = TypeVar("T")
@@ -173,43 +173,18 @@ class SqliteWriter:
 _POLLING: Final = 0.1
 
 
-class SqliteHints:
+class SqliteHints(Hints):
     """Gives hints to the listeners of this process.
 
     `version` returns a number that changes when anyone, this process included, has written to the database.
     """
 
     def __init__(self, writer: SqliteWriter, version: Callable[[], int]) -> None:
+        super().__init__()
         self._writer = writer
         self._version = version
-        self._listeners: list[OnHint] = []
-        self._polling: asyncio.Task[None] | None = None
 
-    def publish(self, hint: Hint) -> None:
-        """Passes a hint to all listeners."""
-        for listener in self._listeners:
-            listener(hint)
-
-    def listen(self, listener: OnHint) -> Callable[[], None]:
-        """Calls `listener` with hints until the returned function is called."""
-        self._listeners.append(listener)
-        if self._polling is None:
-            self._polling = asyncio.get_running_loop().create_task(self._poll())
-
-        def stop() -> None:
-            self._listeners.remove(listener)
-            if not self._listeners:
-                self.close()
-
-        return stop
-
-    def close(self) -> None:
-        """Stops polling."""
-        polling, self._polling = self._polling, None
-        if polling is not None and not polling.get_loop().is_closed():
-            polling.cancel()
-
-    async def _poll(self) -> None:
+    async def _hear(self) -> None:
         """Gives a hint when another process has written.
 
         If the version has changed and this process has written nothing, another process has written. If this process
