@@ -21,10 +21,11 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from hkoji_server.log import log
 from hkoji_server.store.batch_thread import BatchThread, Job
@@ -94,7 +95,7 @@ class RateRequest:
 
 
 Execute: TypeAlias = Callable[[str, Mapping[str, str | int]], Sequence[Any] | None]  # Any: values of a row
-"""Runs `TELL`, `ADMIT` or `DUE` and returns its row, if there is one."""
+"""Runs `TELL`, `ADMIT`, `DUE` or `FORGET` and returns its row, if there is one."""
 
 
 @dataclass(slots=True)
@@ -170,11 +171,15 @@ class _ProcessCounts:
 class Rates(ABC):
     """Counts requests for all processes, in the thread of a backend. `clock` returns seconds."""
 
+    failures: ClassVar[tuple[type[Exception], ...]]
+    """The errors that the driver of the database raises."""
+
     def __init__(self, clock: Callable[[], float], *, most: int) -> None:
         self._clock = clock
         self._cleaned = monotonic()
         self._logged = float("-inf")
         self._counts = _ProcessCounts()
+        self._connection: Any = None  # Any: a connection of the driver, once it is needed
         self._thread: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=most)
 
     def take(self, name: str, rate: Rate) -> float | None:
@@ -217,22 +222,35 @@ class Rates(ABC):
         self._thread.close()
 
     @abstractmethod
-    def _handle(self, batch: list[Job[RateRequest]]) -> None:
-        """Gives each job its result; 0 if the requests cannot be counted."""
+    def _begin(self) -> Execute:
+        """Connects unless that is done, and begins a batch. Returns what runs its statements."""
 
     @abstractmethod
+    def _commit(self) -> None:
+        """Ends a batch."""
+
+    def _handle(self, batch: list[Job[RateRequest]]) -> None:
+        """Gives each job its result; 0 if the requests cannot be counted."""
+        try:
+            execute = self._begin()
+            for job in batch:
+                job.result = self._admit(execute, job.work)
+            if monotonic() - self._cleaned > _MINUTE:
+                self._cleaned = monotonic()
+                execute(FORGET, {"now": batch[0].work.now})
+            self._commit()
+        except self.failures as error:
+            self._drop()
+            for job in batch:
+                job.result = 0.0
+            # At most once a minute: a database that fails does so for each request.
+            if monotonic() - self._logged > _MINUTE:
+                self._logged = monotonic()
+                log.error("rates are not counted", cause=type(error).__name__)
+
     def _drop(self) -> None:
         """Closes the connection if there is one."""
-
-    def _is_time_to_clean(self) -> bool:
-        """Returns whether names whose time has passed should be deleted now: once a minute."""
-        due = monotonic() - self._cleaned > _MINUTE
-        if due:
-            self._cleaned = monotonic()
-        return due
-
-    def _log_failure(self, error: Exception) -> None:
-        """Logs that requests are not counted, at most once a minute: a database that fails does so for each request."""
-        if monotonic() - self._logged > _MINUTE:
-            self._logged = monotonic()
-            log.error("rates are not counted", cause=type(error).__name__)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*self.failures):
+                connection.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from time import time
 from typing import Any, Final
 
@@ -16,9 +17,8 @@ import psycopg
 from sqlalchemy import URL
 
 from hkoji_server.store import rates
-from hkoji_server.store.batch_thread import Job
 from hkoji_server.store.postgres.connections import arguments
-from hkoji_server.store.rates import RateRequest, Rates
+from hkoji_server.store.rates import Execute, Rates
 
 _MOST_JOBS: Final = 64
 
@@ -34,24 +34,18 @@ _STATEMENTS: Final = {statement: _named(statement) for statement in (rates.TELL,
 class PostgresRates(Rates):
     """`Rates` in the database at `url`. `clock` returns seconds."""
 
+    failures = (psycopg.Error,)
+
     def __init__(self, url: URL, clock: Callable[[], float] = time) -> None:
         self._arguments = arguments(url)
-        self._connection: psycopg.Connection | None = None
         super().__init__(clock, most=_MOST_JOBS)
 
-    def _handle(self, batch: list[Job[RateRequest]]) -> None:
-        for job in batch:
-            job.result = 0.0
-        try:
-            connection = self._connection = self._connection or self._open()
-            for job in batch:
-                job.result = self._admit(lambda *given: _row(connection, *given), job.work)
-            now = batch[0].work.now
-            if self._is_time_to_clean():
-                connection.execute(_STATEMENTS[rates.FORGET], {"now": now})
-        except psycopg.Error as error:
-            self._drop()
-            self._log_failure(error)
+    def _begin(self) -> Execute:
+        self._connection = self._connection or self._open()
+        return partial(_row, self._connection)
+
+    def _commit(self) -> None:
+        """Does nothing: each statement is a transaction."""
 
     def _open(self) -> psycopg.Connection:
         connection = psycopg.connect(**self._arguments, autocommit=True)  # type: ignore[arg-type] # texts by name
@@ -60,12 +54,6 @@ class PostgresRates(Rates):
         with suppress(psycopg.Error):
             connection.execute(rates.TABLE.format(unlogged="UNLOGGED ").encode())
         return connection
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(psycopg.Error):
-                connection.close()
 
 
 def _row(connection: psycopg.Connection, statement: str, values: Mapping[str, str | int]) -> Sequence[Any] | None:

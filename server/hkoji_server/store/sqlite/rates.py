@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep, time
 from typing import Any, Final
 
-from hkoji_server.store.batch_thread import Job
-from hkoji_server.store.rates import FORGET, TABLE, RateRequest, Rates
+from hkoji_server.store.rates import TABLE, Execute, Rates
 
 _BUSY_SECONDS: Final = 2
 _PAUSE: Final = 0.01
@@ -21,26 +20,19 @@ _MOST_JOBS: Final = 256
 class SqliteRates(Rates):
     """`Rates` in the file at `path`. `clock` returns seconds."""
 
+    failures = (sqlite3.Error, OSError)
+
     def __init__(self, path: Path, clock: Callable[[], float] = time) -> None:
         self._path = path
-        self._database: sqlite3.Connection | None = None
         super().__init__(clock, most=_MOST_JOBS)
 
-    def _handle(self, batch: list[Job[RateRequest]]) -> None:
-        try:
-            database = self._database = self._database or self._open()
-            database.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                job.result = self._admit(lambda *given: _row(database, *given), job.work)
-            now = batch[0].work.now
-            if self._is_time_to_clean():
-                database.execute(FORGET, {"now": now})
-            database.execute("COMMIT")
-        except (sqlite3.Error, OSError) as error:
-            self._drop()
-            for job in batch:
-                job.result = 0.0
-            self._log_failure(error)
+    def _begin(self) -> Execute:
+        self._connection = self._connection or self._open()
+        self._connection.execute("BEGIN IMMEDIATE")
+        return partial(_row, self._connection)
+
+    def _commit(self) -> None:
+        self._connection.execute("COMMIT")
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -51,12 +43,6 @@ class SqliteRates(Rates):
             for suffix in ("", "-wal", "-shm"):
                 Path(f"{self._path}{suffix}").unlink(missing_ok=True)
             return _open(self._path)
-
-    def _drop(self) -> None:
-        database, self._database = self._database, None
-        if database is not None:
-            with suppress(sqlite3.Error):
-                database.close()
 
 
 def _open_in_time(path: Path) -> sqlite3.Connection:
