@@ -18,11 +18,10 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from abc import ABC, abstractmethod
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from hkoji.errors import ConflictError, MalformedError, NotFoundError
 from hkoji.messages.text import tell
@@ -85,25 +84,7 @@ _MARGIN: Final = 600
 """The seconds by which clocks may be wrong, or that a write may take."""
 
 
-class StreamFollower(Waiter, ABC):
-    """A waiter with a stream of entries. It joins the hub, then begins, then yields its backlog, then waits."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    async def begin(self) -> None:
-        """Finds the games to follow and the position in them."""
-
-    @abstractmethod
-    def backlog(self) -> AsyncIterator[tuple[News, ...]]:
-        """Yields the entries that came before now, game by game."""
-
-    @abstractmethod
-    def position(self, news: News | None = None) -> str:
-        """Returns the position as a text; with `news` as the last entry that was sent of its game."""
-
-
-class GameFollower(StreamFollower):
+class GameFollower(Waiter):
     """Follows the entries of a game after entry number `after`."""
 
     __slots__ = ("_game", "_store")
@@ -131,11 +112,11 @@ class GameFollower(StreamFollower):
             yield news
 
     def position(self, news: News | None = None) -> str:
-        """Returns the number of an entry."""
+        """Returns the number of the last entry; with `news` as the last one that was sent."""
         return str(news.seq if news else self.seen[self._game])
 
 
-class PlayerFollower(StreamFollower):
+class PlayerFollower(Waiter):
     """Follows the games of a player that go on, and the newest invitations, from `cursor` on or from now."""
 
     __slots__ = ("_checked", "_cursor", "_ended", "_hub", "_since", "_sources", "_store", "_suspected", "player")
@@ -181,7 +162,7 @@ class PlayerFollower(StreamFollower):
                 yield news
 
     def position(self, news: News | None = None) -> str:
-        """Returns a cursor."""
+        """Returns a cursor; with `news` as the last entry that was sent of its game."""
         return format_cursor(self._since, {**self.seen, news.game: news.seq} if news else self.seen)
 
     def give(self, news: tuple[News, ...]) -> None:
@@ -250,3 +231,7 @@ class PlayerFollower(StreamFollower):
     def _end(self, game: str, at: str) -> None:
         self._ended[game] = at
         self._hub.unwatch(self, game)
+
+
+StreamFollower: TypeAlias = GameFollower | PlayerFollower
+"""A waiter with a stream of entries. It joins the hub, then begins, then yields its backlog, then waits."""
