@@ -345,7 +345,7 @@ class GeishasRoadBoard(Board):
             points = prestige(state.road.lanterns, won, seat)
             yield self.said(
                 "{name}: prestige so far {prestige}, rounds won {rounds}.",
-                name=_capital(self.name(seat)),
+                name=f"{self.name(seat)[:1].upper()}{self.name(seat)[1:]}",
                 prestige=points,
                 rounds=state.wins[seat],
             )
@@ -393,7 +393,3 @@ def written_halves(number: int) -> str:
     """Half points as people write them: `5½`."""
     whole, half = divmod(number, 2)
     return f"{whole or ('' if half else 0)}{'½' * half}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

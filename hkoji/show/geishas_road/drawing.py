@@ -16,8 +16,8 @@ from hkoji.show.art import TONES
 from hkoji.show.board import Scene
 from hkoji.show.geishas_road.board import HELP, written_halves
 from hkoji.show.svg import table
-from hkoji.show.svg.canvas import SERIF
-from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, PAPER, ActionTile, Mat, TurnedUp
+from hkoji.show.svg.canvas import SERIF, Canvas
+from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, PAPER, ActionTile, TurnedUp
 
 _STACK: Final = table.CARD_HEIGHT + 3 * table.OVERLAP + 26
 """Room for four cards, one over the other."""
@@ -73,7 +73,7 @@ def action_tiles(state: GeishasRoadState, seat: Seat) -> tuple[ActionTile, ...]:
     )
 
 
-def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float) -> None:
+def _panel(mat: Canvas, scene: Scene, state: GeishasRoadState, seat: Seat, y: float) -> None:
     won = leads(state.influence(0), state.influence(1))
     points = prestige(state.road.lanterns, won, seat)
     totals = (
@@ -83,7 +83,7 @@ def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float
     table.panel(mat, scene, seat, y, totals, action_tiles(state, seat), PACK.split(PACK.decode(state.hands[seat])))
 
 
-def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float, y: float) -> None:
+def _geisha(mat: Canvas, state: GeishasRoadState, near: Seat, number: int, x: float, y: float) -> None:
     """A colour: both sides' influence, her lanterns, and where her marker lies; a golden edge for the leading side."""
     letter = COLOURS[number]
     leader, owner = leads(state.influence(0), state.influence(1))[number], state.markers[number]
@@ -101,7 +101,7 @@ def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float
         table.marker(mat, x + _CARD - 17, y + _BLOCK - 19 if owner == str(near) else y + 19, 13)
 
 
-def _lantern(mat: Mat, x: float, y: float, points: str, *, light: bool) -> None:
+def _lantern(mat: Canvas, x: float, y: float, points: str, *, light: bool) -> None:
     """A lantern with its prestige: pale for the Light deck, dark for the Dark one."""
     fill, ink = (_LIGHT, INK) if light else (_DARK, "#ffffff")
     mat.path(f"M{x - 5:.1f} {y - 17:.1f}h10v4h-10zM{x - 5:.1f} {y + 13:.1f}h10v4h-10z", fill=INK)
@@ -109,7 +109,7 @@ def _lantern(mat: Mat, x: float, y: float, points: str, *, light: bool) -> None:
     mat.text(x, y + 6, points, 16, anchor="middle", fill=ink, font_weight="bold")
 
 
-def _road(mat: Mat, scene: Scene, state: GeishasRoadState, x: float, y: float) -> None:
+def _road(mat: Canvas, scene: Scene, state: GeishasRoadState, x: float, y: float) -> None:
     """The circle: five teahouses, clockwise from the top, and in front of each the geisha who stand there."""
     mat.circle(x, y, _RADIUS, fill="none", stroke=LINE, stroke_width=16)
     for number in range(TEAHOUSES):
@@ -133,7 +133,7 @@ def _road(mat: Mat, scene: Scene, state: GeishasRoadState, x: float, y: float) -
             _lantern(mat, x + 25 * (number - (len(lanterns) - 1) / 2), level, str(points), light=light)
 
 
-def _teahouse(mat: Mat, colour: str, x: float, y: float) -> None:
+def _teahouse(mat: Canvas, colour: str, x: float, y: float) -> None:
     look = TONES[colour]
     mat.rect(x - 24, y - 12, 48, 28, rx=2, fill=PAPER, stroke=INK, stroke_width=1.3)
     mat.path(f"M{x - 34:.1f} {y - 11:.1f}q12 -2 14 -16h40q2 14 14 16z", fill=look.colour, stroke=INK, stroke_width=1.3)
@@ -143,7 +143,7 @@ def _teahouse(mat: Mat, colour: str, x: float, y: float) -> None:
     mat.line(x - 24, y + 2, x + 24, y + 2, stroke=LINE)
 
 
-def _figure(mat: Mat, colour: str, x: float, y: float) -> None:
+def _figure(mat: Canvas, colour: str, x: float, y: float) -> None:
     """A geisha as a wooden doll with her letter."""
     look = TONES[colour]
     mat.path(f"M{x - 9:.1f} {y + 13:.1f}q-1 -24 9 -24q10 0 9 24z", fill=look.colour, stroke=INK, stroke_width=1.2)
@@ -155,7 +155,7 @@ def _figure(mat: Mat, colour: str, x: float, y: float) -> None:
     mat.text(x, y + 8, colour, 14, anchor="middle", fill=look.ink, font_weight="bold")
 
 
-def _beside(mat: Mat, scene: Scene, state: GeishasRoadState, y: float) -> None:
+def _beside(mat: Canvas, scene: Scene, state: GeishasRoadState, y: float) -> None:
     """The deck, and below it the proposal that waits, or the cards left of it."""
     if state.deck:
         names = PACK.split(state.deck)

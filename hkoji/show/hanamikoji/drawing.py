@@ -12,8 +12,8 @@ from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.show.board import Scene
 from hkoji.show.hanamikoji.board import HELP
 from hkoji.show.svg import table
-from hkoji.show.svg.canvas import SERIF
-from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, WIDTH, ActionTile, Mat, TurnedUp
+from hkoji.show.svg.canvas import SERIF, Canvas
+from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, WIDTH, ActionTile, TurnedUp
 
 _COLUMN: Final = 118
 _STACK: Final = table.CARD_HEIGHT + 4 * table.OVERLAP + 26
@@ -66,7 +66,7 @@ def action_tiles(state: HanamikojiState, seat: Seat) -> tuple[ActionTile, ...]:
     )
 
 
-def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float) -> None:
+def _panel(mat: Canvas, scene: Scene, state: HanamikojiState, seat: Seat, y: float) -> None:
     totals = (
         scene.word(tell("{n} geisha", n=geisha(state.markers, seat))),
         scene.word(tell("{n} charm", n=charm(state.markers, seat))),
@@ -74,7 +74,7 @@ def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float)
     table.panel(mat, scene, seat, y, totals, action_tiles(state, seat), PACK.split(PACK.decode(state.hands[seat])))
 
 
-def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str, x: float, y: float) -> None:
+def _geisha(mat: Canvas, state: HanamikojiState, near: Seat, number: int, kind: str, x: float, y: float) -> None:
     owner = state.markers[number]
     side = 0 if owner == NEUTRAL else 1 if owner == str(near) else -1
     table.framed(mat, x, y, _CARD, _GEISHA, kind, side)
@@ -85,7 +85,7 @@ def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str
         table.marker(mat, x + _CARD / 2, y + _GEISHA if side > 0 else y)
 
 
-def _beside(mat: Mat, scene: Scene, state: HanamikojiState, y: float) -> None:
+def _beside(mat: Canvas, scene: Scene, state: HanamikojiState, y: float) -> None:
     """Deck and removed card, and below them the proposal that waits."""
     if state.deck:
         mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(state.deck))), 14, fill=FAINT)

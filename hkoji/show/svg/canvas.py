@@ -5,7 +5,7 @@ Numbers are written with at most two decimals, attributes in the order in which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
@@ -20,9 +20,15 @@ Attribute = str | int | float | None
 
 
 class Canvas:
-    """A drawing of `width` by `height` pixels that elements are added to, the later ones on top."""
+    """A drawing of `width` by `height` pixels that elements are added to, the later ones on top.
 
-    def __init__(self, width: float, height: float, title: str, background: str) -> None:
+    `symbol` says what is written on a card of a name.
+    """
+
+    def __init__(
+        self, width: float, height: float, title: str, background: str, symbol: Callable[[str], str] = str
+    ) -> None:
+        self.symbol: Final = symbol
         self.width: Final = width
         self.height: Final = height
         self._lines: Final[list[str]] = []

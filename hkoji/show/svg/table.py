@@ -6,7 +6,6 @@ own, so that each of the three identifies it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from hkoji.messages.text import Text
@@ -28,27 +27,17 @@ GOLD: Final = art.FIXED["gold"]
 BACK: Final = art.FIXED["back"]
 
 
-class Mat(Canvas):
-    """A canvas that cards lie on; `symbol` says what is written on a card of a name."""
-
-    def __init__(
-        self, width: float, height: float, title: str, background: str, symbol: Callable[[str], str] = str
-    ) -> None:
-        super().__init__(width, height, title, background)
-        self.symbol: Final = symbol
-
-
-def motif(mat: Mat, letter: str, x: float, y: float, size: float) -> None:
+def motif(mat: Canvas, letter: str, x: float, y: float, size: float) -> None:
     """The motif of a kind, its middle at (x, y)."""
     mat.picture(f"m{letter}", x - size / 2, y - size / 2, size, art.toned(letter))
 
 
-def sign(mat: Mat, name: str, x: float, y: float, size: float, colour: str) -> None:
+def sign(mat: Canvas, name: str, x: float, y: float, size: float, colour: str) -> None:
     """The sign of an action by its English name, its middle at (x, y)."""
     mat.picture(f"a-{name}", x - size / 2, y - size / 2, size, color=colour)
 
 
-def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale: float = 1) -> None:
+def face(mat: Canvas, name: str, x: float, y: float, *, dashed: bool = False, scale: float = 1) -> None:
     """The card `name` (`G`, `B3`) with its upper left corner at (x, y); dashed if it lies face down and is known."""
     tones = art.TONES[name[0]]
     mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
@@ -68,7 +57,7 @@ def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale
     mat.close()
 
 
-def back(mat: Mat, x: float, y: float, *, scale: float = 1) -> None:
+def back(mat: Canvas, x: float, y: float, *, scale: float = 1) -> None:
     """Draws a card that no reader of this drawing knows."""
     mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
     mat.rect(0.5, 0.5, CARD_WIDTH - 1, CARD_HEIGHT - 1, rx=5, fill=BACK, stroke=INK)
@@ -78,7 +67,7 @@ def back(mat: Mat, x: float, y: float, *, scale: float = 1) -> None:
     mat.close()
 
 
-def card(mat: Mat, name: str, x: float, y: float, *, down: bool = False, scale: float = 1) -> None:
+def card(mat: Canvas, name: str, x: float, y: float, *, down: bool = False, scale: float = 1) -> None:
     """A card by name; `X` is one that is not known. `down`: it lies face down."""
     if name == "X":
         back(mat, x, y, scale=scale)
@@ -86,13 +75,13 @@ def card(mat: Mat, name: str, x: float, y: float, *, down: bool = False, scale: 
         face(mat, name, x, y, dashed=down, scale=scale)
 
 
-def row(mat: Mat, names: tuple[str, ...], x: float, y: float, step: float = CARD_WIDTH + 4) -> None:
+def row(mat: Canvas, names: tuple[str, ...], x: float, y: float, step: float = CARD_WIDTH + 4) -> None:
     """Cards side by side."""
     for number, name in enumerate(names):
         card(mat, name, x + step * number, y)
 
 
-def deck(mat: Mat, names: tuple[str, ...], x: float, y: float, space: float) -> None:
+def deck(mat: Canvas, names: tuple[str, ...], x: float, y: float, space: float) -> None:
     """Cards to be drawn, the next one first: if unknown as a fan of backs `space` wide, else small and in rows."""
     if "X" in names:
         step = min(20.0, (space - CARD_WIDTH) / max(1, len(names) - 1))
@@ -123,7 +112,7 @@ class TurnedUp(NamedTuple):
     sign: str
 
 
-def stack(mat: Mat, names: tuple[str, ...], x: float, edge: float, direction: int, marked: TurnedUp) -> None:
+def stack(mat: Canvas, names: tuple[str, ...], x: float, edge: float, direction: int, marked: TurnedUp) -> None:
     """Open cards one over the other, the first one at `edge`, growing down (1) or up (-1).
 
     The last one of the name `marked` carries the sign of its action.
@@ -137,18 +126,18 @@ def stack(mat: Mat, names: tuple[str, ...], x: float, edge: float, direction: in
             _badge(mat, marked.sign, x + CARD_WIDTH - 1, y + 5)
 
 
-def _badge(mat: Mat, words: str, x: float, y: float) -> None:
+def _badge(mat: Canvas, words: str, x: float, y: float) -> None:
     """A sign in a circle, its middle at (x, y)."""
     mat.circle(x, y, 9, fill=INK, stroke=PAPER, stroke_width=1.5)
     mat.text(x, y + 4.5, words, 13, anchor="middle", fill="#ffffff", font_weight="bold", font_family=SERIF)
 
 
-def marker(mat: Mat, x: float, y: float, radius: float = 15) -> None:
+def marker(mat: Canvas, x: float, y: float, radius: float = 15) -> None:
     """A marker, its middle at (x, y)."""
     mat.picture("mark", x - radius, y - radius, 2 * radius)
 
 
-def framed(mat: Mat, x: float, y: float, width: float, height: float, letter: str, side: int) -> None:
+def framed(mat: Canvas, x: float, y: float, width: float, height: float, letter: str, side: int) -> None:
     """The card of a geisha; the edge above (-1) or below (1) is golden if a side has her, 0 if nobody has."""
     mat.rect(x, y, width, height, rx=9, fill=art.TONES[letter].light, stroke=INK, stroke_width=1.5)
     if side:
@@ -185,10 +174,11 @@ class ActionTile(NamedTuple):
         return str(self.name)
 
 
-def begin(scene: Scene, height: float, game: str, where: str) -> Mat:
+def begin(scene: Scene, height: float, game: str, where: str) -> Canvas:
     """A canvas with the heading; `height` is that of the table below it, without head and foot."""
-    full = HEAD + height + foot(scene)
-    mat = Mat(WIDTH, full, f"{game}: {scene.title}" if scene.title else game, TABLE, scene.symbol)
+    # The last lines show the last events and what is due.
+    full = HEAD + height + 22 + _NEWS * (len(scene.news) + bool(scene.turn))
+    mat = Canvas(WIDTH, full, f"{game}: {scene.title}" if scene.title else game, TABLE, scene.symbol)
     mat.text(MARGIN, 38, game, 26, fill=INK, font_family=SERIF, font_weight="bold")
     mat.text(MARGIN + 232, 37, where, 16, fill=INK)
     mat.text(WIDTH - MARGIN, 37, scene.title, 13, anchor="end", fill=FAINT)
@@ -196,12 +186,7 @@ def begin(scene: Scene, height: float, game: str, where: str) -> Mat:
     return mat
 
 
-def foot(scene: Scene) -> float:
-    """The height of the last lines, which show the last events and what is due."""
-    return 22 + _NEWS * (len(scene.news) + bool(scene.turn))
-
-
-def end(mat: Mat, scene: Scene, y: float) -> str:
+def end(mat: Canvas, scene: Scene, y: float) -> str:
     """The last lines, from `y` on, and with them the whole drawing."""
     mat.line(MARGIN, y, WIDTH - MARGIN, y, stroke=LINE)
     y += 6
@@ -214,7 +199,7 @@ def end(mat: Mat, scene: Scene, y: float) -> str:
 
 
 def panel(
-    mat: Mat,
+    mat: Canvas,
     scene: Scene,
     seat: Seat,
     y: float,
@@ -239,7 +224,7 @@ def panel(
     row(mat, hand, x, y + 18, step)
 
 
-def _tile(mat: Mat, action: ActionTile, name: str, x: float, y: float) -> None:
+def _tile(mat: Canvas, action: ActionTile, name: str, x: float, y: float) -> None:
     height = PANEL - 36
     mat.rect(
         x,
