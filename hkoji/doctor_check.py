@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Verdict = Literal["ok", "warn", "fail"]
@@ -19,8 +18,3 @@ class DoctorCheck(NamedTuple):
     def to_json(self) -> dict[str, str]:
         """Returns the check for programs."""
         return {"name": self.name, "verdict": self.verdict, "said": str(self.said), "hint": str(self.hint)}
-
-
-def all_passed(checks: Iterable[DoctorCheck]) -> bool:
-    """Reports whether no check failed; warnings do not count."""
-    return all(check.verdict != "fail" for check in checks)

@@ -199,7 +199,8 @@ def _parse(log: str | bytes, pins: ExpectedKeys) -> tuple[_Work, int]:
     except HkojiError as error:
         failed = error
     number = len(work.lines)
-    entries = max(number + (failed is not None), _count_lines(log))
+    lines = log.count("\n") if isinstance(log, str) else log.count(b"\n")
+    entries = max(number + (failed is not None), lines)
     if failed:
         work.fail(AuditStep.PARSE, number, failed)
     elif not work.lines:
@@ -207,10 +208,6 @@ def _parse(log: str | bytes, pins: ExpectedKeys) -> tuple[_Work, int]:
     else:
         work.notes[AuditStep.PARSE] = plural("{n} entry in canonical form", "{n} entries in canonical form", number)
     return work, entries
-
-
-def _count_lines(log: str | bytes) -> int:
-    return log.count("\n") if isinstance(log, str) else log.count(b"\n")
 
 
 def _chain(work: _Work) -> None:

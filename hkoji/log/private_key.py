@@ -85,7 +85,8 @@ class PrivateKey:
         private = PrivateKey.from_seed(key.private_bytes_raw())
         # The library compares the two public keys in the file, but not with the private key. Damage to the private
         # bytes would make another key, which would be noticed only when a signature is refused.
-        if private.public.blob not in _decoded(data):
+        # The public key is never encrypted (OpenSSH's PROTOCOL.key).
+        if private.public.blob not in a2b_base64(data.partition(_BEGIN)[2].partition(_END)[0]):
             reason = tell("its private key and its public key do not go together")
             raise MalformedError(tell("key file"), reason, hint=tell("restore the file from a backup"))
         return private
@@ -110,11 +111,6 @@ class PrivateKey:
 @lru_cache(maxsize=64)
 def _sign(seed: bytes, by: SignatureLibrary) -> Sign:
     return by.signer(seed)[1]
-
-
-def _decoded(data: bytes) -> bytes:
-    """The bytes that a key file holds in base64. The public key in them is never encrypted (OpenSSH's PROTOCOL.key)."""
-    return a2b_base64(data.partition(_BEGIN)[2].partition(_END)[0])
 
 
 def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:

@@ -20,7 +20,6 @@ from hkoji_server.store.location import verify_exists
 from hkoji_server.store.open_store import location_of, on_store, open_store
 
 if TYPE_CHECKING:
-    from hkoji_server.mail.receiving import Received
     from hkoji_server.service.mail.mailboxes import SelfRegistration
     from hkoji_server.store.contract import Store
 
@@ -64,7 +63,7 @@ def receive(
 
     `sender` is that of the envelope; empty: null; None: not known. After any error the mail has to come again.
     """
-    from hkoji_server.mail.receiving import receive_once
+    from hkoji_server.mail.receiving import Received, receive_once
     from hkoji_server.store.sqlite.one_mail import SeldomError, open_for_one_mail
 
     raw = _read(file)
@@ -83,7 +82,7 @@ def receive(
             return await receive_once(store, sources, settings, recipient, raw, sender, registration=registration)
 
     result = asyncio.run(work())
-    return _TAKEN if result.taken else _NOT_OURS if result.not_ours else _TRY_AGAIN
+    return _TAKEN if result.taken else _NOT_OURS if result is Received.NOT_OURS else _TRY_AGAIN
 
 
 async def _registration(store: Store, sources: ClockAndEntropy, settings: Settings) -> SelfRegistration | None:

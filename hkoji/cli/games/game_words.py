@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hkoji.cli.language import _, translate
 from hkoji.game.agreement import format_duration
 from hkoji.game.clock import parse_time
-from hkoji.game.held_keys import BRIEF_GRADES, grade_sentence
-from hkoji.game.setup import Setup
+from hkoji.game.held_keys import BRIEF_GRADES
 from hkoji.messages.text import tell
 from hkoji.show.terms import terms_lines
 
@@ -32,11 +31,6 @@ def held_line(name: str) -> str:
         "prove that. It draws {name}'s part in the shuffle too; with yours, the deal is random all the same.",
         name=name,
     )
-
-
-def grade_lines(setup: Setup) -> list[str]:
-    """Returns a line for each player for whom the service has signed."""
-    return [translate(grade_sentence(name, grade)) for name, grade in setup.by_mail.items()]
 
 
 def grades_cell(by_mail: Mapping[str, str], me: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.game_words import grade_lines, series_line, time_lines
+from hkoji.cli.games.game_words import series_line, time_lines
 from hkoji.cli.games.told import ask_or_keep, note_end, noting, tell_game_news
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import EncodedResult, client, out
@@ -14,6 +14,7 @@ from hkoji.cli.settings import deck_for
 from hkoji.client import Position
 from hkoji.errors import CancelledError
 from hkoji.game.course import Stage
+from hkoji.game.held_keys import grade_sentence
 from hkoji.game.position import time_of_record
 from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.messages.text import printable
@@ -129,7 +130,7 @@ def show_position(
         if beside.place is not None:
             lines = [series_line(beside.place), *lines]
         if position.course.setup.held_keys:
-            lines = [*lines, *grade_lines(position.course.setup)]
+            lines += [translate(grade_sentence(*each)) for each in position.course.setup.by_mail.items()]
         if beside.note is not None:
             lines = [*lines, _("Note: {text}", text=" / ".join(note_lines(beside.note)))]
         board = draw(position, out.style, lines)

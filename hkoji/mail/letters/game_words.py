@@ -105,7 +105,7 @@ class GameWords:
         elif kept:
             yield tell(
                 "You have {length}, until {time}, then {reserve} in reserve.",
-                length=self.page.length(_between(now, free)),
+                length=self.page.length(parse_time(free) - parse_time(now)),
                 time=self.moment(free),
                 reserve=self.page.length(kept),
             )
@@ -327,10 +327,6 @@ class GameWords:
 
     def _day(self, time: str) -> str:
         return self.page.day(time, self.seat.now)
-
-
-def _between(begin: str, end: str) -> int:
-    return max(0, parse_time(end) - parse_time(begin))
 
 
 class GameRow(NamedTuple):

@@ -130,11 +130,6 @@ class Received(StrEnum):
         """Whether the sender is told that it has arrived."""
         return self not in (Received.FULL, Received.NOT_OURS)
 
-    @property
-    def not_ours(self) -> bool:
-        """Whether the sender is told that there is no such address."""
-        return self is Received.NOT_OURS
-
 
 Count = Callable[[MailVia, Received], None]
 """A function that is called with the way of each mail and what became of it."""

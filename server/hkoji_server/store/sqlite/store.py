@@ -238,7 +238,10 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
     outline = outline_values(append) if append.outline else None
     looks = moves_look(append)
     entries = [entry_values(line) for line in append.lines]
-    openings = _opening_values(append)
+    openings = [
+        {"game": append.game, "seq": each.seq, "part": each.part, "cards": each.cards, "salt": each.salt}
+        for each in append.openings
+    ]
     told = wanting_values(append.notices) if append.notices else None
 
     def work(connection: Connection) -> Hint:
@@ -276,10 +279,3 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
         return hint_of(append)
 
     return work
-
-
-def _opening_values(append: Append) -> list[Values]:
-    return [
-        {"game": append.game, "seq": each.seq, "part": each.part, "cards": each.cards, "salt": each.salt}
-        for each in append.openings
-    ]
