@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from hkoji.errors import NotationError, NotShownError, TrustError
 from hkoji.game.commitments import Dealer, Opening
@@ -22,47 +21,38 @@ Openings = Mapping[int, tuple[Opening, ...]]
 """Openings of a game by the seq of their move, in commitment order."""
 
 
-class Knowledge(Protocol):
-    """The questions that a replay asks an observer."""
+class Knowledge:
+    """The questions that a replay asks an observer, with the answers of one who knows no cards but opened ones."""
 
-    def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:
-        """Returns the cards of a round. `dealer` is None unless the observer knows all inputs of the dealer."""
-
-    def draw(self, state: State, seat: Seat, index: int) -> str:
-        """Returns the card of draw number `index` (from 0) of `seat` in the current round."""
-
-    def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:
-        """Returns a move's action with the hidden cards that the observer knows."""
-
-    @property
-    def seed(self) -> str | None:
-        """The dealer's seed, if known: 64 hex digits."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpectatorKnowledge:
-    """Knowledge of the public log only, perhaps with `openings` of moves that have been published since."""
-
-    openings: Openings = field(default_factory=dict)
-    seed: None = None
+    openings: Openings
+    seed: str | None
+    """The dealer's seed, if known: 64 hex digits."""
 
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
-        """Returns a deal in which all cards are unknown."""
+        """Returns the cards of a round. `dealer` is None unless the observer knows all inputs of the dealer."""
         return ruleset.deal((UNKNOWN,) * ruleset.pack.size)
 
     def draw(self, state: State, seat: Seat, index: int) -> str:  # noqa: ARG002
-        """Returns an unknown card."""
+        """Returns the card of draw number `index` (from 0) of `seat` in the current round."""
         return UNKNOWN
 
     def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:  # noqa: ARG002
-        """Fills in the cards that have been opened."""
+        """Returns a move's action with the hidden cards that the observer knows."""
         if seq not in self.openings:
             return action
         return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
 
 
-@dataclass(frozen=True, slots=True)
-class SeatKnowledge:
+@dataclass(frozen=True)
+class SpectatorKnowledge(Knowledge):
+    """Knowledge of the public log only, perhaps with `openings` of moves that have been published since."""
+
+    openings: Openings = field(default_factory=dict)
+    seed: None = None
+
+
+@dataclass(frozen=True)
+class SeatKnowledge(Knowledge):
     """Knowledge of one seat's cards: for each round, `dealt` has the seat's deal and then its draws, in order.
 
     `openings` are those of the seat's own moves.
@@ -105,7 +95,7 @@ class SeatKnowledge:
                     "service, which has the opening too and has not sent it"
                 ),
             )
-        return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
+        return super().complete(ruleset, seat, seq, action)
 
     def _cards(self, round_number: int, start: int, count: int) -> tuple[str, ...]:
         cards = self.dealt[round_number - 1][start : start + count] if round_number <= len(self.dealt) else ()
@@ -117,8 +107,8 @@ class SeatKnowledge:
         return cards
 
 
-@dataclass(frozen=True, slots=True)
-class FullKnowledge:
+@dataclass(frozen=True)
+class FullKnowledge(Knowledge):
     """Knowledge of the seed and every opening: that of the referee, and of anyone once a game has ended."""
 
     seed: str
@@ -134,10 +124,10 @@ class FullKnowledge:
         """Returns the top card of the deck."""
         return state.deck[: state.ruleset.pack.width]
 
-    def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:  # noqa: ARG002
+    def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:
         """Fills in the cards of the openings. Raises `NotationError` if one is missing."""
         if not ruleset.hidden(action):
             return action
         if seq not in self.openings:
             raise NotationError(action, tell("the opening of entry {seq} is missing", seq=seq))
-        return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
+        return super().complete(ruleset, seat, seq, action)
