@@ -113,7 +113,7 @@ class Taker:
 class Acceptor:
     """Accepts in a process that has no supervisor, and has the members of a worker's `Taker`.
 
-    Only a service that speaks TLS itself uses it: uvicorn would let any number of handshakes go on, each for a minute.
+    With TLS, uvicorn itself would let any number of handshakes go on, each for a minute.
     """
 
     def __init__(self, listener: socket.socket, backlog: int) -> None:

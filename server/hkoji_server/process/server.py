@@ -78,8 +78,8 @@ BACKLOG: Final = 2048
 class ServingProcess(uvicorn.Server):
     """Calls `ready` when it serves, `tick` once a second, `stopping` when it no longer accepts requests.
 
-    With a `taker` it serves the connections that come from there: those of its supervisor, until that ends, or with TLS
-    its own. SIGTERM is the normal way to stop it, and for a worker SIGINT too.
+    Its connections come from `taker`: its supervisor, until that ends, or its own listener. SIGTERM is the normal way
+    to stop it, and for a worker SIGINT too.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class ServingProcess(uvicorn.Server):
         ready: Callable[[], None],
         tick: Callable[[int], None],
         stopping: Callable[[], None],
-        taker: Taker | Acceptor | None,
+        taker: Taker | Acceptor,
         tls: Handshakes | None,
     ) -> None:
         super().__init__(config)
@@ -110,8 +110,7 @@ class ServingProcess(uvicorn.Server):
         """Starts, then calls `ready`."""
         await super().startup(sockets)
         if self.started:
-            if self._taker is not None:
-                self._taker.start(self._take, self._end)
+            self._taker.start(self._take, self._end)
             self._ready()
 
     def _take(self, connection: socket.socket) -> None:
@@ -134,7 +133,6 @@ class ServingProcess(uvicorn.Server):
 
     def _drop(self, connection: socket.socket) -> None:
         connection.close()
-        assert self._taker is not None
         self._taker.report()
 
     def _make_protocol(self) -> asyncio.Protocol:
@@ -150,8 +148,7 @@ class ServingProcess(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finishes the running requests; clients that only wait for entries are answered at once."""
-        if self._taker is not None:
-            self._taker.stop()
+        self._taker.stop()
         self._stopping()
         await super().shutdown(sockets)
 
@@ -169,7 +166,7 @@ class ServingProcess(uvicorn.Server):
 def run(
     app: ASGIApp,
     settings: Settings,
-    source: socket.socket | Taker | Acceptor,
+    source: socket.socket | Taker,
     ready: Callable[[], None],
     tick: Callable[[int], None],
     stopping: Callable[[], None],
@@ -181,16 +178,14 @@ def run(
     """
     context = tls_of(settings)
     of_address = cap_of_address(settings.max_address_connections, settings.max_connections)
-    if context and isinstance(source, socket.socket):
-        source = Acceptor(source, BACKLOG)
-    listeners, taker = ([source], None) if isinstance(source, socket.socket) else ([], source)
+    taker = Acceptor(source, BACKLOG) if isinstance(source, socket.socket) else source
     most, patience = settings.max_connections, settings.request_timeout
     connection = connection_class(
         most,
         patience,
         of_address=of_address,
         proxies=settings.proxies,
-        ended=_nothing if taker is None else taker.report,
+        ended=taker.report,
     )
     given: dict[str, Any] = {"http": connection}
     config = uvicorn.Config(
@@ -210,7 +205,7 @@ def run(
         tls = Handshakes(context, most, patience, of_address=of_address, is_proxy=connection.is_proxy)
     server = ServingProcess(config, ready, tick, stopping, taker, tls)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(server.serve(sockets=listeners))
+        runner.run(server.serve(sockets=[]))
 
 
 def tls_of(settings: Settings) -> ssl.SSLContext | None:
@@ -224,10 +219,6 @@ def tls_of(settings: Settings) -> ssl.SSLContext | None:
             hint=tell("give both --tls-certificate FILE and --tls-key FILE, or neither"),
         )
     return load_tls(certificate, key)
-
-
-def _nothing() -> None:
-    """Does nothing at the end of a connection that this process has accepted itself."""
 
 
 def tell_systemd(state: str) -> None:
