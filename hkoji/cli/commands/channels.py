@@ -45,22 +45,15 @@ def add(
     events: Annotated[
         str | None,
         typer.Option(
-            "--events",
             help=f"The events to be told of, with commas between: {', '.join(EVENTS)}; default: all.",
             autocompletion=completion.one_of(*EVENTS),
         ),
     ] = None,
-    quiet: Annotated[
-        str | None, typer.Option("--quiet", metavar="SPAN", help="Send nothing in these hours: 22:00-07:00.")
-    ] = None,
-    digest: Annotated[
-        str | None, typer.Option("--digest", metavar="TIMES", help="Send only at these times: 08:00,18:00.")
-    ] = None,
+    quiet: Annotated[str | None, typer.Option(metavar="SPAN", help="Send nothing in these hours: 22:00-07:00.")] = None,
+    digest: Annotated[str | None, typer.Option(metavar="TIMES", help="Send only at these times: 08:00,18:00.")] = None,
     zone: Annotated[
         str | None,
-        typer.Option(
-            "--zone", metavar="ZONE", help="The time zone of these times: +01:00; default: that of this machine, now."
-        ),
+        typer.Option(metavar="ZONE", help="The time zone of these times: +01:00; default: that of this machine, now."),
     ] = None,
     format_: Annotated[
         str | None,
@@ -231,7 +224,6 @@ def on(
     require: Annotated[
         str,
         typer.Option(
-            "--require",
             help="Proof that mails need: token, a letter's secret address; or dkim, also your provider's signature.",
             autocompletion=completion.one_of("token", "dkim"),
         ),

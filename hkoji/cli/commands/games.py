@@ -37,13 +37,12 @@ def new(
     ruleset: RulesetName = None,
     edition: EditionName = None,
     invite: Annotated[
-        str | None, typer.Option("--invite", help="The only player who may join.", autocompletion=completion.players)
+        str | None, typer.Option(help="The only player who may join.", autocompletion=completion.players)
     ] = None,
     link: Annotated[bool, typer.Option("--link", help="Print a link with which one friend can join.")] = False,
     mail: Annotated[
         str | None,
         typer.Option(
-            "--mail",
             metavar="ADDRESS",
             help="Ask the owner of this mailbox to play by mail, under the name of --invite.",
         ),
@@ -56,7 +55,6 @@ def new(
     clock: Annotated[
         str | None,
         typer.Option(
-            "--clock",
             help="Time for each turn / in reserve, 3d/14d if not given; none: no clock.",
             autocompletion=completion.one_of("3d/14d", "3d", "1d/7d", "/30d", "/30d+1d^45d", "none"),
         ),
@@ -65,15 +63,12 @@ def new(
     zone: Zone = None,
     expires: Annotated[
         str | None,
-        typer.Option(
-            "--expires", metavar="DUR", help="How long to wait for someone to join, 14d if not given; none: no limit."
-        ),
+        typer.Option(metavar="DUR", help="How long to wait for someone to join, 14d if not given; none: no limit."),
     ] = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="The game does not count for ratings.")] = False,
     series: Annotated[
         int | None,
         typer.Option(
-            "--series",
             metavar="GAMES",
             help="The first game of a series, best of 3, 5, 7 or 9; hkoji rematch opens the others.",
             autocompletion=completion.one_of("3", "5", "7", "9"),
@@ -111,17 +106,13 @@ def join(
             autocompletion=completion.open_games,
         ),
     ],
-    clock: Annotated[
-        str | None, typer.Option("--clock", help="Join only if the game has this clock, as in hkoji new.")
-    ] = None,
+    clock: Annotated[str | None, typer.Option(help="Join only if the game has this clock, as in hkoji new.")] = None,
     rest: Rest = None,
     zone: Zone = None,
     origin: Origin = None,
     code: Annotated[
         str | None,
-        typer.Option(
-            "--code", help="With a link: the code from the operator, if its service needs one; - to ask for it."
-        ),
+        typer.Option(help="With a link: the code from the operator, if its service needs one; - to ask for it."),
     ] = None,
     yes: Yes = False,
     json: Json = False,
@@ -141,9 +132,7 @@ def rematch(
     game: Game,
     expires: Annotated[
         str | None,
-        typer.Option(
-            "--expires", metavar="DUR", help="How long to wait for the opponent, 14d if not given; none: no limit."
-        ),
+        typer.Option(metavar="DUR", help="How long to wait for the opponent, 14d if not given; none: no limit."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -164,19 +153,17 @@ def games(
     status: Annotated[
         str | None,
         typer.Option(
-            "--status",
             help="open, playing, finished (the cancelled ones too) or cancelled.",
             autocompletion=completion.one_of("open", "playing", "finished", "cancelled"),
         ),
     ] = None,
     ruleset: Annotated[
-        str | None, typer.Option("--ruleset", help="With --open: of this ruleset.", autocompletion=completion.rulesets)
+        str | None, typer.Option(help="With --open: of this ruleset.", autocompletion=completion.rulesets)
     ] = None,
     rated: Annotated[bool | None, typer.Option("--rated/--unrated", help="With --open: rated or unrated.")] = None,
     clock: Annotated[
         str | None,
         typer.Option(
-            "--clock",
             help="With --open: none, fast (the first turn under a day), days (to 31) or slow.",
             autocompletion=completion.one_of("none", "fast", "days", "slow"),
         ),
@@ -193,7 +180,6 @@ def games(
     series: Annotated[
         str | None,
         typer.Option(
-            "--series",
             metavar="SERIES",
             help="List the games of a series, by the first digits of its id, and the score.",
         ),

@@ -34,66 +34,50 @@ _FORK = tell(
 
 @commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers auto")
 def serve(
-    data: Annotated[Path | None, typer.Option("--data", help="The folder of the database; created if missing.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder of the database; created if missing.")] = None,
     database: Annotated[
         str | None,
         typer.Option(
-            "--database",
             help="A PostgreSQL database by its URL. Other users see it: put passwords into HKOJI_DATABASE.",
         ),
     ] = None,
-    host: Annotated[str | None, typer.Option("--host", help="The address to listen on [127.0.0.1].")] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="The port; 0 for any free one [8000].")
-    ] = None,
-    origin: Annotated[
-        str | None, typer.Option("--origin", help="Its address for players, as in https://my.example.")
-    ] = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on [127.0.0.1].")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port; 0 for any free one [8000].")] = None,
+    origin: Annotated[str | None, typer.Option(help="Its address for players, as in https://my.example.")] = None,
     tls_certificate: Annotated[
-        Path | None, typer.Option("--tls-certificate", help="A certificate (PEM), to serve https without a proxy.")
+        Path | None, typer.Option(help="A certificate (PEM), to serve https without a proxy.")
     ] = None,
-    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The certificate's key.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The certificate's key.")] = None,
     workers: Annotated[
-        str | None, typer.Option("--workers", help="Number of processes [1], or auto: one for each processor.")
+        str | None, typer.Option(help="Number of processes [1], or auto: one for each processor.")
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
-        typer.Option("--trusted-proxy", help="A proxy (address or network) trusted to report clients' addresses."),
+        typer.Option(help="A proxy (address or network) trusted to report clients' addresses."),
     ] = None,
     registration: Annotated[
-        str | None, typer.Option("--registration", help="Registration of players: open, code or closed [open].")
+        str | None, typer.Option(help="Registration of players: open, code or closed [open].")
     ] = None,
     web: Annotated[
         bool | None, typer.Option("--web/--no-web", help="Whether it has pages for people with a browser [web].")
     ] = None,
-    max_body: Annotated[int | None, typer.Option("--max-body", help="The largest request in bytes [16384].")] = None,
-    max_connections: Annotated[
-        int | None, typer.Option("--max-connections", help="Most connections of a process [20000].")
-    ] = None,
-    limit_address: Annotated[
-        str | None, typer.Option("--limit-address", help="The limit for one address [6000/minute], or off.")
-    ] = None,
-    limit_player: Annotated[
-        str | None, typer.Option("--limit-player", help="The limit for one player [3000/minute], or off.")
-    ] = None,
-    request_timeout: Annotated[
-        float | None, typer.Option("--request-timeout", help="Seconds to wait for a complete request [20].")
-    ] = None,
-    keep_alive: Annotated[
-        int | None, typer.Option("--keep-alive", help="Seconds to keep a connection after an answer [30].")
-    ] = None,
-    metrics: Annotated[str | None, typer.Option("--metrics", help="HOST:PORT for Prometheus metrics.")] = None,
+    max_body: Annotated[int | None, typer.Option(help="The largest request in bytes [16384].")] = None,
+    max_connections: Annotated[int | None, typer.Option(help="Most connections of a process [20000].")] = None,
+    limit_address: Annotated[str | None, typer.Option(help="The limit for one address [6000/minute], or off.")] = None,
+    limit_player: Annotated[str | None, typer.Option(help="The limit for one player [3000/minute], or off.")] = None,
+    request_timeout: Annotated[float | None, typer.Option(help="Seconds to wait for a complete request [20].")] = None,
+    keep_alive: Annotated[int | None, typer.Option(help="Seconds to keep a connection after an answer [30].")] = None,
+    metrics: Annotated[str | None, typer.Option(help="HOST:PORT for Prometheus metrics.")] = None,
     log_level: Annotated[
         str | None,
         typer.Option(
-            "--log-level",
             help="debug, info (a line per request), warning or error [warning].",
             autocompletion=completion.one_of("debug", "info", "warning", "error"),
         ),
     ] = None,
     log_format: Annotated[
         str | None,
-        typer.Option("--log-format", help="json or text [json].", autocompletion=completion.one_of("json", "text")),
+        typer.Option(help="json or text [json].", autocompletion=completion.one_of("json", "text")),
     ] = None,
     config: Config = None,
 ) -> None:
@@ -137,18 +121,12 @@ def revoke(
 
 @admin.command(epilog="Example: hkoji admin invite --uses 12 --days 3 --data /var/lib/hkoji")
 def invite(
-    uses: Annotated[
-        int | None, typer.Option("--uses", min=1, max=10_000, help="How many players may register [1].")
-    ] = None,
-    days: Annotated[
-        int | None, typer.Option("--days", min=1, max=3650, help="For how long [7, or code_lifetime].")
-    ] = None,
+    uses: Annotated[int | None, typer.Option(min=1, max=10_000, help="How many players may register [1].")] = None,
+    days: Annotated[int | None, typer.Option(min=1, max=3650, help="For how long [7, or code_lifetime].")] = None,
     listed: Annotated[bool, typer.Option("--list", help="Make none: list the valid codes by their digests.")] = False,
     withdraw: Annotated[
         str | None,
-        typer.Option(
-            "--withdraw", metavar="DIGEST", help="Make none: withdraw the code whose digest in the list begins so."
-        ),
+        typer.Option(metavar="DIGEST", help="Make none: withdraw the code whose digest in the list begins so."),
     ] = None,
     data: Data = None,
     database: Database = None,
@@ -231,7 +209,7 @@ def backup(
 @admin.command(epilog="Example: hkoji admin restore hkoji-20261121T030000Z.sqlite3 --data /var/lib/hkoji-new")
 def restore(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by `backup`.")],
-    data: Annotated[Path, typer.Option("--data", help="A folder without a database.")],
+    data: Annotated[Path, typer.Option(help="A folder without a database.")],
     json: Json = False,
 ) -> None:
     """Make a service's folder from a backup.
@@ -249,7 +227,7 @@ def restore(
 def check(
     data: Data = None,
     database: Database = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Number of processes.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
     json: Json = False,
 ) -> None:
     """Audit the complete database.
@@ -311,7 +289,7 @@ def tidy(data: Data = None, database: Database = None, json: Json = False) -> No
 def outage(
     begin: Annotated[str, typer.Argument(metavar="FROM", help="Its first second, in UTC.")],
     until: Annotated[str, typer.Argument(metavar="UNTIL", help="The second after its last.")],
-    way: Annotated[str, typer.Option("--way", metavar="http|mail", help="How players could not reach it.")] = "http",
+    way: Annotated[str, typer.Option(metavar="http|mail", help="How players could not reach it.")] = "http",
     data: Data = None,
     database: Database = None,
     json: Json = False,

@@ -185,7 +185,6 @@ def run(
     log_level: Annotated[
         str | None,
         typer.Option(
-            "--log-level",
             help="debug, info (a line per mail), warning or error [warning].",
             autocompletion=completion.one_of("debug", "info", "warning", "error"),
         ),
@@ -201,9 +200,9 @@ def run(
 
 @mail.command(epilog="Example: hkoji admin mail receive --recipient play+TOKEN@hkoji.example < message")
 def receive(
-    recipient: Annotated[str, typer.Option("--recipient", metavar="ADDRESS", help="The mail's recipient.")],
+    recipient: Annotated[str, typer.Option(metavar="ADDRESS", help="The mail's recipient.")],
     sender: Annotated[
-        str | None, typer.Option("--sender", metavar="ADDRESS", help="The envelope's sender, empty for a bounce.")
+        str | None, typer.Option(metavar="ADDRESS", help="The envelope's sender, empty for a bounce.")
     ] = None,
     data: Data = None,
     database: Database = None,

@@ -61,7 +61,7 @@ def register(
     server: Server,
     origin: Origin = None,
     code: Annotated[
-        str | None, typer.Option("--code", help="The code from the operator, if one is needed; - to ask for it.")
+        str | None, typer.Option(help="The code from the operator, if one is needed; - to ask for it.")
     ] = None,
     move_games: Annotated[
         bool, typer.Option("--move-games", help="Move the games that you have at an earlier address of the service.")
@@ -323,16 +323,14 @@ commands.add_typer(notify, name="notify")
     "hkoji doctor --mail --config /etc/hkoji/service.toml"
 )
 def doctor(
-    data: Annotated[Path | None, typer.Option("--data", help="Check the service in this folder.")] = None,
-    database: Annotated[str | None, typer.Option("--database", help="Check the service on this database.")] = None,
-    backups: Annotated[Path | None, typer.Option("--backups", help="The folder of its backups.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Check the service in this folder.")] = None,
+    database: Annotated[str | None, typer.Option(help="Check the service on this database.")] = None,
+    backups: Annotated[Path | None, typer.Option(help="The folder of its backups.")] = None,
     mail: Annotated[
         bool, typer.Option("--mail", help="Check also how it plays by mail, by two mails to itself.")
     ] = False,
-    config: Annotated[Path | None, typer.Option("--config", help="Its settings file (TOML).")] = None,
-    server: Annotated[
-        str | None, typer.Option("--server", help="Compare the pages of a service with this program's.")
-    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Its settings file (TOML).")] = None,
+    server: Annotated[str | None, typer.Option(help="Compare the pages of a service with this program's.")] = None,
     json: Json = False,
 ) -> Exit:
     """Check your files, key, pins, service and clock.

@@ -117,9 +117,7 @@ def revoke(
         str | None, typer.Argument(metavar="FILE", help="A revocation prepared earlier; - for standard input.")
     ] = None,
     prepare: Annotated[bool, typer.Option("--prepare", help="Print the revocation and send nothing.")] = False,
-    fingerprint: Annotated[
-        str | None, typer.Option("--fingerprint", help="An earlier key of yours, as in hkoji whoami.")
-    ] = None,
+    fingerprint: Annotated[str | None, typer.Option(help="An earlier key of yours, as in hkoji whoami.")] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:

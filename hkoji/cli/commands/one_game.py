@@ -65,7 +65,7 @@ def move(
 @commands.command(epilog="Example: hkoji wait 2714 --timeout 600 && hkoji show 2714")
 def wait(
     game: Game,
-    timeout: Annotated[float | None, typer.Option("--timeout", min=0, help="Give up after this many seconds.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0, help="Give up after this many seconds.")] = None,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -89,7 +89,7 @@ def watch(
         bool, typer.Option("--exec", help="Run CMD for each entry, which it reads as JSON; at most 60 s.")
     ] = False,
     notify: Annotated[bool, typer.Option("--notify", help="Show a notification when it is your turn.")] = False,
-    after: Annotated[int | None, typer.Option("--after", min=-1, help="Begin after this entry instead of now.")] = None,
+    after: Annotated[int | None, typer.Option(min=-1, help="Begin after this entry instead of now.")] = None,
     plans: Annotated[bool, typer.Option("--plans", help="With --all: also play what your plans say.")] = False,
     delay: Delay = None,
     json: Json = False,
@@ -167,7 +167,6 @@ def decline(
     why: Annotated[
         str | None,
         typer.Option(
-            "--why",
             metavar="WORD",
             help="A reason for the host: no, later, shorter, longer (clock), ruleset, rated or bot.",
             autocompletion=completion.one_of("no", "later", "shorter", "longer", "ruleset", "rated", "bot"),
@@ -229,7 +228,7 @@ def talk(
     words: Annotated[
         list[str] | None, typer.Argument(metavar="TEXT", help="The message; - for standard input.")
     ] = None,
-    delete: Annotated[int | None, typer.Option("--delete", metavar="N", min=1, help="Delete your message N.")] = None,
+    delete: Annotated[int | None, typer.Option(metavar="N", min=1, help="Delete your message N.")] = None,
     mute: Annotated[
         bool | None,
         typer.Option("--mute/--unmute", help="Do not show your opponent's messages here, or show them again."),
@@ -287,7 +286,7 @@ def sign(game: Game, notation: Notation, json: Json = False) -> None:
 @commands.command(epilog="Example: hkoji submit entry.json --server https://hanamikoji.example")
 def submit(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A signed move; - for standard input.")],
-    server: Annotated[str | None, typer.Option("--server", help="The service; default: the game's, or yours.")] = None,
+    server: Annotated[str | None, typer.Option(help="The service; default: the game's, or yours.")] = None,
     origin: Origin = None,
     json: Json = False,
 ) -> None:

@@ -39,13 +39,11 @@ def play(
     ] = None,
     bot: Annotated[
         str | None,
-        typer.Option(
-            "--bot", help="The opponent: a bot's name, or a program as in ./mybot.", autocompletion=completion.bots
-        ),
+        typer.Option(help="The opponent: a bot's name, or a program as in ./mybot.", autocompletion=completion.bots),
     ] = None,
     level: Annotated[
         str | None,
-        typer.Option("--level", help="beginner, easy (the default), normal or hard.", autocompletion=completion.levels),
+        typer.Option(help="beginner, easy (the default), normal or hard.", autocompletion=completion.levels),
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Begin a new game, even if one is in progress.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the games against bots instead.")] = False,
@@ -80,7 +78,7 @@ def rules(
     ] = None,
     edition: Annotated[
         str | None,
-        typer.Option("--edition", help="Use the terms and options of an edition.", autocompletion=completion.editions),
+        typer.Option(help="Use the terms and options of an edition.", autocompletion=completion.editions),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the editions instead.")] = False,
     json: Json = False,
@@ -116,7 +114,7 @@ def bot_run(
         list[str] | None, typer.Argument(metavar="-- PROGRAM", help="A program and its arguments.")
     ] = None,
     bot: Annotated[
-        str | None, typer.Option("--bot", help="A built-in bot, by its name.", autocompletion=completion.bots)
+        str | None, typer.Option(help="A built-in bot, by its name.", autocompletion=completion.bots)
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Use one process for all moves: it reads and writes one line a move.")
@@ -124,17 +122,12 @@ def bot_run(
     interface: Annotated[
         str,
         typer.Option(
-            "--interface",
             help="The program's input: json, or referee as in programming contests.",
             autocompletion=completion.one_of("json", "referee"),
         ),
     ] = "json",
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0.01, help="Seconds for a move; default: 60.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="A number that makes play repeatable; default: random.")
-    ] = None,
+    timeout: Annotated[float | None, typer.Option(min=0.01, help="Seconds for a move; default: 60.")] = None,
+    seed: Annotated[int | None, typer.Option(help="A number that makes play repeatable; default: random.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Play what is due now, and do not wait.")] = False,
     json: Json = False,
     plain: Plain = False,
@@ -158,14 +151,10 @@ def bot_list(json: Json = False) -> None:
 def arena(
     bot: Annotated[str, typer.Argument(metavar="BOT", help="A bot, by its name.", autocompletion=completion.bots)],
     other: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.", autocompletion=completion.bots)],
-    games: Annotated[int, typer.Option("--games", min=2, help="The number of games; each deal is played twice.")] = 100,
-    seed: Annotated[
-        str | None, typer.Option("--seed", help="The source of all cards and decisions; default: random.")
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Number of processes.")] = 1,
-    export: Annotated[
-        Path | None, typer.Option("--export", metavar="DIR", help="Write signed logs that anyone can check.")
-    ] = None,
+    games: Annotated[int, typer.Option(min=2, help="The number of games; each deal is played twice.")] = 100,
+    seed: Annotated[str | None, typer.Option(help="The source of all cards and decisions; default: random.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    export: Annotated[Path | None, typer.Option(metavar="DIR", help="Write signed logs that anyone can check.")] = None,
     ruleset: RulesetName = None,
     edition: EditionName = None,
     first: First = None,

@@ -27,30 +27,26 @@ def audit(
         ),
     ],
     key: Annotated[
-        list[str] | None, typer.Option("--key", metavar="NAME=KEY", help="A key you expect; text or a .pub file.")
+        list[str] | None, typer.Option(metavar="NAME=KEY", help="A key you expect; text or a .pub file.")
     ] = None,
     keys: Annotated[
         list[str] | None,
-        typer.Option("--keys", metavar="FILE", help="A file of keys you expect: lines NAME ssh-ed25519 AAAA…"),
+        typer.Option(metavar="FILE", help="A file of keys you expect: lines NAME ssh-ed25519 AAAA…"),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "--jobs", min=1, max=256, help="Number of processes for many logs; default: one for each processor."
-        ),
+        typer.Option(min=1, max=256, help="Number of processes for many logs; default: one for each processor."),
     ] = None,
     clock: Annotated[
         bool, typer.Option("--clock", help="Also print how long each turn took, and the reserves.")
     ] = False,
     mails: Annotated[
         list[str] | None,
-        typer.Option(
-            "--mails", metavar="FILE", help="Also check the mails of a player, as `evidence` by mail sends them."
-        ),
+        typer.Option(metavar="FILE", help="Also check the mails of a player, as `evidence` by mail sends them."),
     ] = None,
     require: Annotated[
         RequiredGrade | None,
-        typer.Option("--require", help="Fail unless each seat has its own key, or mails with checked DKIM signatures."),
+        typer.Option(help="Fail unless each seat has its own key, or mails with checked DKIM signatures."),
     ] = None,
     dns: Annotated[
         bool, typer.Option("--dns", help="Ask DNS whether it still has the keys of the mails' DKIM signatures.")
@@ -72,12 +68,11 @@ def audit(
 def replay(
     source: Source,
     at: Annotated[
-        int | None, typer.Option("--at", min=0, help="Show the position after this entry; default: the last.")
+        int | None, typer.Option(min=0, help="Show the position after this entry; default: the last.")
     ] = None,
     eyes: Annotated[
         str,
         typer.Option(
-            "--eyes",
             metavar="WHOSE",
             help="Show what this player saw: host, guest, a name, spectator; or all.",
             autocompletion=completion.eyes,
@@ -91,11 +86,9 @@ def replay(
         ),
     ] = None,
     svg: Annotated[
-        str | None, typer.Option("--svg", metavar="FILE", help="Draw the position into this file; - for output.")
+        str | None, typer.Option(metavar="FILE", help="Draw the position into this file; - for output.")
     ] = None,
-    png: Annotated[
-        str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs the extra `png`.")
-    ] = None,
+    png: Annotated[str | None, typer.Option(metavar="FILE", help="The same as PNG; needs the extra `png`.")] = None,
     force: Force = False,
     json: Json = False,
     plain: Plain = False,
@@ -112,9 +105,7 @@ def stats(
         list[str], typer.Argument(metavar="FILES", help="Log files, folders of *.jsonl, or - for standard input.")
     ],
     jobs: Jobs = 1,
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw bar charts into this SVG file.")
-    ] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw bar charts into this SVG file.")] = None,
     force: Force = False,
     json: Json = False,
     plain: Plain = False,
@@ -157,7 +148,7 @@ def export(
 @commands.command(epilog="Example: hkoji evidence 2714 --output evidence.jsonl && hkoji audit evidence.jsonl")
 def evidence(
     game: Game,
-    output: Annotated[str | None, typer.Option("--output", metavar="FILE", help="Write it into this file.")] = None,
+    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write it into this file.")] = None,
     cards: Annotated[
         bool, typer.Option("--with-cards", help="Before the game is over, also include what reveals your own cards.")
     ] = False,
