@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from hkoji.drafts import new_folder
 from hkoji.errors import ConflictError, HkojiError, StorageError
@@ -33,7 +33,36 @@ _FAST: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1
 METHODS: Final = ("DELETE", "GET", "HEAD", "POST")
 
 
-class Metrics:
+class ServedMetrics:
+    """Metrics that Prometheus reads at an address of their own, which the `setting` names."""
+
+    setting: ClassVar[str] = "metrics"
+    _registry: Any  # Any: the library is not loaded here
+
+    def serve(self, bind: str, port: int) -> Callable[[], None]:
+        """Serves the metrics. Returns a function that stops this.
+
+        Raises `StorageError`, with a hint that names the setting, if it cannot listen there.
+        """
+        from prometheus_client import start_http_server
+
+        try:
+            server, thread = start_http_server(port, bind, self._registry)
+        except OSError as error:
+            raise StorageError(
+                tell("cannot listen on {host} port {port}: {reason}", host=bind, port=port, reason=error.strerror),
+                hint=tell("choose another by the setting {name}", name=self.setting),
+            ) from error
+
+        def stop() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        return stop
+
+
+class Metrics(ServedMetrics):
     """The metrics of this process."""
 
     def __init__(self) -> None:
@@ -99,26 +128,18 @@ class Metrics:
         self._connections.set(connections)
         self._memory.set(_resident())
 
-    def serve(self, bind: str, port: int) -> Callable[[], None]:
-        """Serves this process's metrics. Returns a function that stops this."""
-        return serve_registry(bind, port, self._registry)
 
-
-class WorkersMetrics:
+class WorkersMetrics(ServedMetrics):
     """The metrics of several workers, served by their supervisor. It must be made before they are started."""
 
     def __init__(self) -> None:
         self._folder = str(new_folder("metrics"))
         os.environ[_FOLDER] = self._folder  # workers inherit it; the library reads it when it is loaded
-
-    def serve(self, bind: str, port: int) -> Callable[[], None]:
-        """Serves the metrics. Returns a function that stops this."""
         from prometheus_client import CollectorRegistry
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call] # the library's
-        return serve_registry(bind, port, registry)
+        self._registry = CollectorRegistry()
+        MultiProcessCollector(self._registry, self._folder)  # type: ignore[no-untyped-call] # the library's
 
     def forget(self, pid: int) -> None:
         """Removes those figures of a dead worker that hold only while it lives; its counts stay."""
@@ -130,34 +151,6 @@ class WorkersMetrics:
         """Removes the files."""
         os.environ.pop(_FOLDER, None)
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def serve_registry(
-    bind: str,
-    port: int,
-    registry: Any,  # Any: the library is not loaded here
-    setting: str = "metrics",
-) -> Callable[[], None]:
-    """Serves the metrics of a registry. Returns a function that stops this.
-
-    Raises `StorageError`, with a hint that names the setting, if it cannot listen there.
-    """
-    from prometheus_client import start_http_server
-
-    try:
-        server, thread = start_http_server(port, bind, registry)
-    except OSError as error:
-        raise StorageError(
-            tell("cannot listen on {host} port {port}: {reason}", host=bind, port=port, reason=error.strerror),
-            hint=tell("choose another by the setting {name}", name=setting),
-        ) from error
-
-    def stop() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-    return stop
 
 
 def _resident() -> int:
@@ -180,8 +173,10 @@ _NONE: Final = "none"
 """The command of a mail that has none that was understood."""
 
 
-class MailMetrics:
-    """The metrics of this process."""
+class MailMetrics(ServedMetrics):
+    """The metrics of the mail process."""
+
+    setting = "mail_metrics"
 
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -245,10 +240,6 @@ class MailMetrics:
             seconds = 0.0 if each.oldest is None else _moment(now) - _moment(each.oldest)
             self._queue.labels(name).set(each.number)
             self._oldest.labels(name).set(max(0.0, seconds))
-
-    def serve(self, bind: str, port: int) -> Callable[[], None]:
-        """Serves the metrics. Returns a function that stops this. Raises `StorageError`."""
-        return serve_registry(bind, port, self._registry, "mail_metrics")
 
 
 async def watch_queue(
