@@ -184,6 +184,8 @@ def test_a_get_changes_nothing_and_a_post_stops_the_letters(table: MailTable) ->
     pages = [world.service.ask("GET", each) for each in (path, f"/v1/mail/stop/{'a' * 26}")]
     assert {page.status for page in pages} == {200}
     assert pages[0].body == pages[1].body
+    italian = world.service.ask("GET", path, headers={"accept-language": "it"})
+    assert "Ferma le lettere" in italian.body.decode()
     assert world.box("bob").state == "active"
     form = {"content-type": "application/x-www-form-urlencoded"}
     for _ in range(2):

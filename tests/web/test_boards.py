@@ -16,7 +16,7 @@ from hkoji.game.replay import Replay
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.protocol import Due, Ruleset
+from hkoji.rules.protocol import Ruleset
 from hkoji.study.stops import ALL, EVERY, SPECTATOR, Eyes, see
 from tests.support.redistribution import replayed, retold
 
@@ -81,14 +81,6 @@ def test_a_board_depends_on_nothing_hidden(ruleset: Ruleset, eyes: Eyes) -> None
         assert tables(see(other, eyes), eyes) == here
         differ += tables(other, ALL) != tables(full, ALL)
     assert differ
-
-
-@every_ruleset
-def test_a_spectator_sees_backs_of_hands_and_of_cards_to_draw(ruleset: Ruleset) -> None:
-    seen = see(replayed(3, ruleset), SPECTATOR)
-    for position, table in zip(positions(seen, SPECTATOR), tables(seen, SPECTATOR), strict=True):
-        if position.course.state.due in (Due.DRAW, Due.ACT):
-            assert {*table.near.hand, *table.far.hand, *table.deck} <= {UNKNOWN}
 
 
 @every_ruleset
