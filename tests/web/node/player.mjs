@@ -8,6 +8,7 @@ import { keyOf } from '../../../server/hkoji_server/web/static/log/write.js';
 import * as write from '../../../server/hkoji_server/web/static/log/write.js';
 import { Session } from '../../../server/hkoji_server/web/static/client/session.js';
 import * as statements from '../../../server/hkoji_server/web/static/client/game.js';
+import { rematch } from '../../../server/hkoji_server/web/static/client/rematch.js';
 import { Game, open, readLink } from '../../../server/hkoji_server/web/static/client/game.js';
 
 const [origin, folder] = process.argv.slice(2);
@@ -123,7 +124,7 @@ const commands = {
     const value = await target[call](...args.map(each => call === 'changeKey' ? Uint8Array.from(each) : each));
     return value === target || value === undefined || value === session.me ? null : value;
   },
-  statement: async ({ game, call, args = [] }) => await statements[call](gameOf(game), ...args) ?? null,
+  statement: async ({ game, call, args = [] }) => await { ...statements, rematch }[call](gameOf(game), ...args) ?? null,
   state: async ({ game }) => {
     const { closed, deal, last, raw, seat, status } = gameOf(game);
     return { closed, deal, last, raw, seat, status };

@@ -4,7 +4,6 @@
 import { Reading } from './reading.js';
 import { refuse } from './trust.js';
 import { base64, bytes, decode, encode, lineText, sha256, signed, to64 } from '../log/text.js';
-import { timeText } from '../log/times.js';
 import * as write from '../log/write.js';
 
 /** The link of an invitation in an address: the game and the code, or null. @param {string} address */
@@ -208,14 +207,16 @@ export class Game extends Reading {
     });
   }
 
-  resign() { return this.plain('resign') }
+  resign() { return this.plain('resign', 'playing') }
 
   /** Takes back a game that nobody has joined. */
-  cancel() { return this.plain('cancel') }
+  cancel() { return this.plain('cancel', 'open') }
 
-  plain(kind) {
+  plain(kind, status) {
     return this.turn(async () => {
       await this.update();
+      if (this.has(kind)) return this; // it was kept, and is sent now
+      if (this.status !== status) refuse('game-changed');
       await this.post(kind, {}, { again: true });
       return this;
     });
@@ -312,69 +313,3 @@ export const say = (game, words) => game.turn(async () => {
   const body = await write.state(await game.signer(), 'hkoji.talk.v1', said);
   await game.state([game.id, 'talk', after], { path: `${game.path}/talk`, body, login: true });
 });
-
-// --- a rematch -------------------------------------------------------------------------------------------------------
-
-/** The rematches of a game: mine that are open, the opponent's, and those that have begun, by id. */
-async function rematches(game, players) {
-  const lists = { mine: [], theirs: [], joined: [] }, { me } = game.session, ended = game.last.time;
-  for (const status of ['open', 'playing', 'finished']) {
-    for (let after = ''; after !== null;) {
-      const query = `status=${status}&limit=100${after && `&after=${after}`}`;
-      const page = await game.session.own('GET', `/v1/me/games?${query}`);
-      for (const { agreement, deadline, game: id, guest, host, invite } of page.games) {
-        const ours = [host, guest ?? invite].sort().join() === players.join() && agreement.rematch === game.id;
-        if (!ours || (status === 'open' && deadline && Date.parse(deadline) / 1000 < game.session.now)) continue;
-        lists[status !== 'open' ? 'joined' : host === me.name ? 'mine' : 'theirs'].push(id);
-      }
-      after = page.games.at(-1)?.updated < ended ? null : page.next;
-    }
-  }
-  return { mine: lists.mine.sort(), theirs: lists.theirs.sort(), joined: lists.joined.sort() };
-}
-
-/** The terms of the rematch if the player in `host` opens it: the other one begins. */
-function rematchTerms(game, host) {
-  const { agreement, ruleset } = game.offer, swapped = { host: 'guest', guest: 'host' };
-  const first = host === 0 && Object.hasOwn(swapped, ruleset.first) ? swapped[ruleset.first] : ruleset.first;
-  return { ruleset: { ...ruleset, first }, agreement: { ...agreement, expires: null, rematch: game.id } };
-}
-
-async function joinRematch(game, id) {
-  const other = new Game(game.session, id), terms = rematchTerms(game, 1 - game.seat);
-  await other.turn(() => other.fetch());
-  const { agreement, ruleset } = other.offer;
-  const offered = { agreement: { ...agreement, expires: null }, ruleset };
-  if (encode(offered) !== encode(terms)) refuse('rematch-differs', { game: id });
-  try { await other.join({ seen: other.last.head }) } catch (error) {
-    if (!['conflict', 'game-over', 'time-over', undefined].includes(error.code)) throw error;
-  }
-}
-
-/** Cancels an own rematch; if it is joined already, the next look finds that. */
-const giveUp = (session, id) => new Game(session, id).cancel().catch(() => {});
-
-/** Joins the opponent's rematch, or opens one; returns its id. Both may ask at once: the host of the larger id cancels,
- *  and joins the other one. The host of the smaller id waits a little for that, and then joins the opponent's. */
-export async function rematch(game, expiresIn = 14 * DAY_SECONDS) {
-  if (game.offer.agreement.series) refuse('series-by-command');
-  const players = game.seats.map(each => each.name).sort(), other = game.seats[1 - game.seat];
-  for (let tries = 0, patience = 10; tries < 30; tries++) {
-    const { joined, mine, theirs } = await rematches(game, players);
-    if (joined.length) {
-      for (const id of mine) await giveUp(game.session, id);
-      return joined[0];
-    }
-    if (!theirs.length && mine.length) return mine[0];
-    if (!theirs.length) {
-      const terms = rematchTerms(game, game.seat), { name, key } = other;
-      const expires = timeText(Math.floor(game.session.now + expiresIn));
-      await open(game.session, { ...terms, agreement: { ...terms.agreement, expires }, invite: { key, name } });
-    } else if (mine[0] < theirs[0] && patience-- > 0) await new Promise(done => setTimeout(done, 300));
-    else {
-      if (mine[0] > theirs[0]) await giveUp(game.session, mine[0]);
-      await joinRematch(game, theirs[0]);
-    }
-  }
-  return refuse('rematch-changes');
-}

@@ -29,6 +29,7 @@ export class Reading {
   get server() { return this.session.service.key }
   get offer() { return this.lines[0].entry.body }
   get seats() { return trust.seatsOf(this.lines) }
+  get players() { return this.seats.map(each => each.name).sort() }
   get ruleset() { return this.offer.ruleset.name }
   get clock() { return this.answer?.clock ?? null }
 
@@ -44,6 +45,9 @@ export class Reading {
     const { entry, head, receipt } = this.lines.at(-1);
     return { game: this.id, seq: entry.seq, head, time: receipt.at };
   }
+
+  /** Why the game is over, and the seat of the winner, null if nobody has won; while it runs undefined. */
+  get result() { return this.lines.find(each => each.entry.kind === 'end')?.entry.body.result }
 
   has(...kinds) { return this.lines.some(each => kinds.includes(each.entry.kind)) }
 

@@ -149,7 +149,7 @@ function bind({ copy, deeds }, game) {
   deeds({
     copy: () => copy(place('address').value),
     share: () => navigator.share({ url: place('address').value }).catch(() => {}),
-    rematch: async () => location.assign(`/g/${await client.rematch(game)}`),
+    rematch: async () => location.assign(`/g/${await (await import('../client/rematch.js')).rematch(game)}`),
     async say({ text }) {
       if (!text.value.trim()) return;
       await client.say(game, text.value);
