@@ -4,6 +4,7 @@
 import { Reading } from './reading.js';
 import { refuse } from './trust.js';
 import { base64, bytes, decode, encode, lineText, sha256, signed, to64 } from '../log/text.js';
+import { seconds } from '../log/times.js';
 import * as write from '../log/write.js';
 
 /** The link of an invitation in an address: the game and the code, or null. @param {string} address */
@@ -37,9 +38,8 @@ export class Game extends Reading {
   async view() {
     await this.refresh();
     if (this.seat === null) return null;
-    const { actor, head, legal, seat, seq, state, status } = this.answer, { clock, deadline, hand } = this;
-    const faceDown = this.openings.filter(each => each.seq > this.roundStart);
-    return { actor, head, legal, seat, seq, state, status, hand, faceDown, clock, deadline };
+    const { answer, deadline, hand } = this, faceDown = this.openings.filter(each => each.seq > this.roundStart);
+    return { ...answer, deadline, faceDown, hand };
   }
 
   // --- taking a seat -------------------------------------------------------------------------------------------------
@@ -62,9 +62,8 @@ export class Game extends Reading {
   /** Why nobody can join: `used`, `expired`, `declined`, `cancelled`; null while somebody can. */
   get closed() {
     const { body, kind } = this.lines[2]?.entry ?? {};
-    const late = kind === undefined && this.offer.agreement.expires !== null
-      && Date.parse(this.offer.agreement.expires) / 1000 < this.session.now;
-    if (late) return 'expired';
+    const { expires } = this.offer.agreement;
+    if (!kind && expires && seconds(expires) < this.session.now) return 'expired';
     return kind === 'lapse' ? body.reason : kind === 'join' ? 'used' : kind ? 'cancelled' : null;
   }
 
@@ -110,17 +109,16 @@ export class Game extends Reading {
   }
 
   async sendSeed() {
-    const { name } = this.session.me, { seat } = this;
-    const own = this.lines.find(each => ['open', 'join'].includes(each.entry.kind) && each.entry.by === name);
-    const entropy = await write.entropyOf(await this.signer(own.entry.body.key), this.id, this.lines[0].head);
-    if (await write.commitEntropy(this.id, seat, entropy) === own.entry.body.entropy_commit) {
+    const { seat } = this, { entropy_commit, key } = this.lines[seat + 1].entry.body;
+    const entropy = await write.entropyOf(await this.signer(key), this.id, this.lines[0].head);
+    if (await write.commitEntropy(this.id, seat, entropy) === entropy_commit) {
       await this.post('seed', { entropy });
     } else this.session.remark('entropy-elsewhere'); // another program of the player has drawn it, and must send it
   }
 
   /** Puts the player's new key in the place of the earlier one. */
   async bringKey() {
-    const { name, text: key } = this.session.me, old = this.seats[this.seat ?? 0].key;
+    const { name, text: key } = this.session.me, old = this.seats[this.seat].keys.at(-1);
     if (old === key || ['rekey', 'delegate'].includes(this.lines.at(-1).entry.kind)) return;
     if (this.lines.some(each => each.text.includes(key))) return void this.session.remark('key-named-already');
     const place = { game: this.id, prev: this.last.head, seq: this.last.seq + 1 };
@@ -134,7 +132,7 @@ export class Game extends Reading {
   }
 
   /** The key that counts for this player in this game. */
-  async signer(key = this.seats[this.seat ?? -1]?.key ?? this.session.me.text) {
+  async signer(key = this.seats[this.seat]?.keys.at(-1) ?? this.session.me.text) {
     const { me } = this.session;
     return key === me.text ? me : await this.store.get('keys', key) ?? refuse('key-elsewhere');
   }
@@ -281,22 +279,21 @@ export const decline = game => game.turn(async () => {
 /** The messages of the game: `text` null if it was deleted, `proved` if its author has signed it, `gap` if one before
  *  it is missing. */
 export async function messages(game) {
-  const keys = new Map(game.seats.map(({ name, first, later }) => [name, [first, ...later.map(each => each.key)]]));
   const found = [], seen = new Set([NOTHING_SEEN]), texts = new Set();
   for (let next = 0; next !== null;) {
     const page = await game.session.own('GET', `${game.path}/talk?after=${next}`);
     next = page.next;
-    for (const { number, name, at, text, sig } of page.messages) {
-      if (text === null) { found.push({ number, name, at, text: null, proved: false, gap: false }); continue }
+    for (const { name, text, sig } of page.messages) {
+      if (text === null) { found.push({ name, text, proved: false, gap: false }); continue }
       let said = null, words = '';
       try {
         said = decode(text);
         words = new TextDecoder('utf-8', { fatal: true }).decode(base64(said.text));
       } catch { /* it is no message */ }
       const ours = said?.game === game.id && said.name === name && !texts.has(text);
-      const its = ours ? keys.get(name) ?? [] : [];
+      const its = ours ? game.seats.find(each => each.name === name)?.keys ?? [] : [];
       const by = await Promise.all(its.map(key => signed(key, 'hkoji.talk.v1', sig, text)));
-      found.push({ number, name, at, text: words, proved: by.includes(true), gap: ours && !seen.has(said.after) });
+      found.push({ name, text: words, proved: by.includes(true), gap: ours && !seen.has(said.after) });
       texts.add(text);
       seen.add(game.lastMessage = await sha256(text));
     }

@@ -1,12 +1,11 @@
 // Reads one game as its player sees it: the log, the own cards, what the service says beside them. It believes nothing
 // that it has not checked against all that is kept here, and keeps as evidence what it refuses. It signs nothing.
 import { bytes, decode, lineText, sha256 } from '../log/text.js';
-import { clockAfter, counted, seconds, timeText } from '../log/times.js';
+import { clockAfter, creditsOf, seconds, timeText } from '../log/times.js';
 import { cardsOf, cut, NOTATION, without } from '../log/write.js';
 import * as trust from './trust.js';
 
 const { refuse } = trust;
-const ENDS = ['lapse', 'cancel', 'resign', 'timeout', 'annul', 'end'];
 
 export class Reading {
   /** @param {import('./session.js').Session} session @param {string} id */
@@ -35,8 +34,8 @@ export class Reading {
 
   /** The seat of this player: 0, 1, or null. */
   get seat() {
-    const { me, mine } = this.session, own = key => mine.includes(key);
-    const found = this.seats.findIndex(each => each.name === me?.name && (own(each.first) || own(each.key)));
+    const { me, mine } = this.session;
+    const found = this.seats.findIndex(each => each.name === me?.name && each.keys.some(key => mine.includes(key)));
     return found < 0 ? null : found;
   }
 
@@ -49,11 +48,11 @@ export class Reading {
   /** Why the game is over, and the seat of the winner, null if nobody has won; while it runs undefined. */
   get result() { return this.lines.find(each => each.entry.kind === 'end')?.entry.body.result }
 
-  has(...kinds) { return this.lines.some(each => kinds.includes(each.entry.kind)) }
+  has(kind) { return this.lines.some(each => each.entry.kind === kind) }
 
   /** `offered`, `open`, `playing` or `over`: as far as the log says it without rules. */
   get status() {
-    if (this.has(...ENDS)) return 'over';
+    if (this.has('end')) return 'over';
     return this.has('join') ? 'playing' : this.has('open') ? 'open' : 'offered';
   }
 
@@ -111,15 +110,14 @@ export class Reading {
       const { step, entry, text, values } = result.found[0];
       refuse('log-fails', { step, entry, why: { key: text, values } });
     }
-    const lines = result.lines.map((line, n) => ({ ...line, line: raw[n] }));
-    const { entry: { by, game, kind, seq }, receipt } = lines.at(-1);
+    const { deal, lines } = result, { entry: { by, game, kind, seq }, receipt } = lines.at(-1);
     if (game !== this.id) refuse('another-game');
     if (!receipt) refuse('no-receipt');
     // The audit does not judge the last entry by the clock, because its credit could follow. An answer has all of both.
     const clock = kind === 'seed' || kind === 'move' ? clockAfter(lines.slice(0, -1)) : null;
     const seat = trust.seatsOf(lines).findIndex(each => each.name === by);
     if (clock?.runs && clock.isLate(seat, seconds(receipt.at))) refuse('entry-late', { entry: seq });
-    return { raw, lines, deal: result.deal };
+    return { raw, lines, deal };
   }
 
   /** Checks new lines, and a view and head after the last of them, against all that is kept here; then keeps them. */
@@ -207,8 +205,7 @@ export class Reading {
     const { clock: said } = this, clock = said && clockAfter(this.lines);
     if (!clock?.runs) return null;
     const gift = Math.max(0, ...said.gifts.map(each => each.seconds));
-    const outages = said.outages.map(each => counted(clock.control, seconds(each.from), seconds(each.until)));
-    const deadline = timeText(clock.deadline(said.seat, outages.reduce((sum, each) => sum + each, gift)));
+    const deadline = timeText(clock.deadline(said.seat, creditsOf(clock.control, gift, said.outages)));
     if (deadline !== said.deadline) this.session.remark('deadline-differs', { deadline, told: said.deadline });
     return deadline;
   }

@@ -58,26 +58,24 @@ async function listed(game, status) {
 }
 
 /** The terms of the rematch if the player in `host` opens it: the other one begins. */
-function rematchTerms(game, series, host) {
+function rematchTerms(game, series, host, expires) {
   const { agreement, ruleset } = game.offer, swapped = { host: 'guest', guest: 'host' };
   const first = host === 0 && Object.hasOwn(swapped, ruleset.first) ? swapped[ruleset.first] : ruleset.first;
-  return { ruleset: { ...ruleset, first }, agreement: { ...agreement, expires: null, rematch: game.id, series } };
+  return { ruleset: { ...ruleset, first }, agreement: { ...agreement, expires, rematch: game.id, series } };
 }
 
 async function openRematch(game, series) {
-  const { name } = game.seats[1 - game.seat], terms = rematchTerms(game, series, game.seat);
+  const { name } = game.seats[1 - game.seat], expires = timeText(Math.floor(game.session.now + EXPIRES));
   const { key } = await game.store.get('pins', name); // the one of the game, or one that has followed it since
-  const expires = timeText(Math.floor(game.session.now + EXPIRES));
-  await open(game.session, { ...terms, agreement: { ...terms.agreement, expires }, invite: { key, name } });
+  await open(game.session, { ...rematchTerms(game, series, game.seat, expires), invite: { key, name } });
 }
 
 /** Joins the opponent's rematch, unless something has come before that. Returns false if it is open to another key of
  *  this player. */
 async function joinRematch(game, series, id) {
-  const other = await fetched(game.session, id), terms = rematchTerms(game, series, 1 - game.seat);
-  const { agreement, ruleset } = other.offer;
-  const offered = { agreement: { ...agreement, expires: null }, ruleset };
-  if (encode(offered) !== encode(terms)) refuse('rematch-differs', { game: id });
+  const other = await fetched(game.session, id), { agreement, ruleset } = other.offer;
+  const terms = rematchTerms(game, series, 1 - game.seat, agreement.expires);
+  if (encode({ agreement, ruleset }) !== encode(terms)) refuse('rematch-differs', { game: id });
   try { await other.join({ seen: other.last.head }) } catch (error) {
     if (error.key === 'invited-other') return false;
     if (!other.closed) throw error;

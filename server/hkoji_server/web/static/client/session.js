@@ -3,6 +3,7 @@
 // same bytes. It shows nothing.
 import { newPin, refuse } from './trust.js';
 import { fingerprint, readText, sign } from '../log/text.js';
+import { seconds } from '../log/times.js';
 import { keyOf, now, state } from '../log/write.js';
 
 /** `meta`: `service`, `me`, `registered`, and `moving`, a key that is to replace the one of `me`. `keys` by text,
@@ -79,7 +80,7 @@ export async function openStore(fingerprint) {
 /** An answer of the service that is none of 200 to 299, or none at all (`status` 0). `key` is a text of WORDS. */
 export class ServiceError extends Error {
   constructor(status, { code = status ? 'other' : 'no-answer', ...more } = {}) {
-    super(`${status} ${code}`);
+    super(code);
     this.status = status;
     this.code = code;
     this.key = `problem-${code}`;
@@ -159,7 +160,6 @@ export class Session {
     }
   }
 
-  /** @returns {Promise<any>} */
   async json(method, path, value = undefined, options = {}) {
     const body = value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
     return JSON.parse(await this.call(method, path, body, options) || 'null');
@@ -170,14 +170,14 @@ export class Session {
 
   compareClocks(time) {
     if (!time) return;
-    this.ahead = Date.parse(time) / 1000 - Date.now() / 1000;
+    this.ahead = seconds(time) - Date.now() / 1000;
     const off = Math.abs(this.ahead);
     if (off > CLOCK_SECONDS) this.remark('clock-of-device', { n: Math.round(off / 60) });
   }
 
   /** Warns if a time that the service has signed just now is far off the time that its answers state. */
   compareTime(at, key) {
-    if (Math.abs(Date.parse(at) / 1000 - this.now) > CLOCK_SECONDS) this.remark(key, { at });
+    if (Math.abs(seconds(at) - this.now) > CLOCK_SECONDS) this.remark(key, { at });
   }
 
   // --- the service and the player ------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ export class Session {
   async token(renew = false) {
     const place = `hkoji-token ${this.origin} ${this.me.text}`;
     const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
-    if (kept && !renew && Date.parse(kept.expires) / 1000 > this.now + 60) return kept.token;
+    if (kept && !renew && seconds(kept.expires) > this.now + 60) return kept.token;
     const { text } = await this.json('POST', '/v1/login/challenge');
     const { origin } = readText(text, 'login'); // the one foreign text that is signed here
     if (origin !== this.service.origin) refuse('login-elsewhere', { origin });

@@ -1,7 +1,7 @@
 // Decides what this browser believes of a service and of players: keys, views, heads; and keeps what it refuses.
 // docs/spec/log.md, "Client rules"; docs/spec/evidence.md. Steps 1 to 7 of the audit are in log/check.js. Here is what
 // a log alone does not say: which key a name had before, and what this player was shown. It sends nothing.
-import { decode, fingerprint, parseLine, readText, signed, signedText } from '../log/text.js';
+import { decode, encode, fingerprint, parseLine, readText, signed, signedText } from '../log/text.js';
 import { seconds } from '../log/times.js';
 import { cut } from '../log/write.js';
 
@@ -18,13 +18,9 @@ export const refuse = (key, values) => { throw new Refused(key, values); };
 
 // --- the keys of players ---------------------------------------------------------------------------------------------
 
-/**
- * @typedef {{name: string, key: string, keys: string[], how: 'compared' | 'link' | 'followed' | 'seen',
- *   compared: string[], held: string[], delegated: string[]}} Pin  `keys` are all that are known to be the player's
- */
-
-/** @returns {Pin} */
-export const newPin = (name, key, how = /** @type {Pin['how']} */ ('seen')) =>
+/** What is known of a player: `keys` are all that are known to be the player's, and `how` says why the last of them is
+ *  believed: it was `compared`, it has signed a `link`, an earlier key has signed for it, or it was only `seen`. */
+export const newPin = (name, key, how = 'seen') =>
   ({ name, key, keys: [key], how, compared: [], held: [], delegated: [] });
 
 /** What a log says of its two players: their keys in order, and the keys that the service holds for them. */
@@ -34,10 +30,10 @@ export function seatsOf(lines) {
     const seat = seats.find(each => each.name === (body.name ?? by));
     if ((kind === 'open' && !seats.length) || (kind === 'join' && seats.length === 1)) {
       const held = body.gateway ? [{ gateway: body.gateway, only: true, seq }] : [];
-      seats.push({ name: by, first: body.key, later: [], held, key: body.key });
+      seats.push({ name: by, keys: [body.key], later: [], held });
     } else if (seat && (kind === 'rekey' || kind === 'revoke')) {
       seat.later.push({ key: body.key, old: body.old, vouched: kind === 'revoke' });
-      seat.key = body.key;
+      seat.keys.push(body.key);
     } else if (seat && kind === 'delegate' && body.gateway) seat.held.push({ gateway: body.gateway, only: false, seq });
   }
   return seats;
@@ -54,9 +50,9 @@ export async function meet(lines, { me, origin, pinOf, ask }) {
   for (const seat of seats) {
     const mine = seat.name === me, kept = await pinOf(seat.name);
     verifyHeld(seat, kept, mine, origin);
-    const pin = kept ? structuredClone(kept) : newPin(seat.name, seat.first);
+    const pin = kept ? structuredClone(kept) : newPin(seat.name, seat.keys[0]);
     const introduced = byLink && seats.length === 2 && !mine && seats.some(each => each.name === me);
-    if (introduced && pin.how !== 'compared' && pin.key === seat.first) pin.how = 'link';
+    if (introduced && pin.how !== 'compared' && pin.key === seat.keys[0]) pin.how = 'link';
     const before = pin.key;
     await learnFirst(pin, seat, mine, origin, ask);
     await learnLater(pin, seat, mine);
@@ -85,10 +81,10 @@ function verifyHeld(seat, pin, mine, origin) {
   }
 }
 
-async function learnFirst(pin, { name, first, later }, mine, origin, ask) {
-  if (pin.keys.includes(first)) return;
-  const all = [first, ...later.map(each => each.key)], place = all.findIndex(key => pin.keys.includes(key));
-  if (place > 0) pin.keys.push(...all.slice(0, place)); // each has signed in this game for the one that follows it
+async function learnFirst(pin, { keys, name }, mine, origin, ask) {
+  const [first] = keys, place = keys.findIndex(key => pin.keys.includes(key));
+  if (place === 0) return;
+  if (place > 0) pin.keys.push(...keys.slice(0, place)); // each has signed in this game for the one that follows it
   else if (mine && pin.compared.includes(first)) pin.keys.push(first);
   else {
     const steps = await successors(name, origin, ask);
@@ -240,12 +236,11 @@ export async function evidenceFile(store, server, game, lines, { cards = false }
     const pin = await store.get('pins', name);
     if (pin) keys[name] = [...pin.keys].sort();
   }
-  const names = Object.keys(keys).sort().map(name => `"${name}":[${keys[name].map(key => `"${key}"`).join(',')}]`);
   const heads = (await store.list('heads', game)).flat();
   const all = await store.list('evidence', game, 'refused');
   const refused = all.filter(each => shows || !each.startsWith('{"refused":{"view"'));
   return [
-    `{"evidence":1,"game":"${game}","keys":{${names.join(',')}}}`, ...lines.map(each => each.line),
+    encode({ evidence: 1, game, keys }), ...lines.map(each => each.line),
     ...shows ? await store.list('evidence', game, 'view') : [], ...heads.map(each => wrapped('head', each)), ...refused,
   ].map(line => `${line}\n`).join('');
 }

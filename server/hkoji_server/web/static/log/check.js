@@ -1,29 +1,28 @@
 // The audit of a log, steps 1 to 7: docs/spec/log.md, "Audit". Each step works on the lines that hold in those before.
 // Steps 8 and 9, the rules of the games, are for `hkoji audit`.
-import { encode, Finding, fingerprint, hmac, order, parseLine, point, sha256, signed } from './text.js';
+import { encode, Finding, fingerprint, hmac, need, order, parseLine, point, sha256, signed } from './text.js';
 import { bad, clockFault, creditFault, recordFault } from './times.js';
 
 /** Audits a log. `pins` are the keys expected from outside, by name. It never throws because of what is in a log. Of
  *  what is `found`, `text` is a key of WORDS and `values` fill its places; `signer` lists in the same way those whom it
  *  convicts: without `text` the name is all that is to be said. `lines` are those that hold, with what they say. */
 export async function check(data, pins = {}) {
-  const { lines, total, failed } = readLines(data), found = [];
+  const { lines, total, failed } = readLines(data), found = failed ? [await describe(1, failed)] : [];
   for (const [step, find] of STEPS) {
-    const fault = step === 1 ? failed : lines.length ? await find(lines, pins) : null;
-    if (fault) {
-      found.push(await describe(step, fault));
-      lines.length = fault.entry ?? 0;
-    }
+    const fault = lines.length ? await find(lines, pins) : null;
+    if (!fault) continue;
+    found.push(await describe(step, fault));
+    lines.length = fault.entry;
   }
   return {
-    holds: lines.length, total, head: lines.at(-1)?.head ?? null, found, lines, keys: keysOf(lines),
+    holds: lines.length, total, head: lines.at(-1)?.head ?? null, found, lines, keys: lines.at(-1)?.keys ?? {},
     deal: await dealOf(lines),
   };
 }
 
 /** Each gives the first entry that it rejects, why, and those whom that convicts; or null.
  *  @type {[number, (lines: any[], pins: object) => any][]} */
-const STEPS = [[1, () => null], [2, chainFault], [3, keyFault], [4, signatureFault], [5, recordFault], [5, creditFault],
+const STEPS = [[2, chainFault], [3, keyFault], [4, signatureFault], [5, recordFault], [5, creditFault],
   [5, clockFault], [6, commitmentFault], [7, chanceFault]];
 
 async function describe(step, { entry, why, blamed }) {
@@ -42,25 +41,21 @@ async function nameOf({ name, key, pinned, vouched, held, holder }) {
   return { text: vouched ? 'check-by-vouched' : 'check-by-unpinned', values };
 }
 
-// --- step 1
-
 function readLines(data) {
   // As UTF-8 one bad byte would become a character that is allowed elsewhere, or (at the beginning) nothing at all.
   const all = new TextDecoder('latin1').decode(data).split('\n'), rest = all.pop();
   /** @type {any[]} */ const lines = [];
   try {
     for (const text of all) lines.push(parseLine(text));
-    if (rest !== '') throw new Finding('malformed', 'check-cut-short');
+    need(rest === '', 'check-cut-short');
+    need(lines.length, 'check-empty');
   } catch (error) {
     if (!(error instanceof Finding)) throw error;
     const failed = { entry: lines.length, why: error, blamed: [] };
     return { lines, total: Math.max(lines.length + 1, all.length), failed };
   }
-  const failed = lines.length ? null : { entry: null, why: new Finding('malformed', 'check-empty'), blamed: [] };
-  return { lines, total: lines.length, failed };
+  return { lines, total: lines.length, failed: null };
 }
-
-// --- step 2
 
 async function chainFault(lines) {
   let head = '0'.repeat(64);
@@ -73,8 +68,6 @@ async function chainFault(lines) {
   }
   return null;
 }
-
-// --- step 3
 
 function keyFault(lines, pins) {
   const ring = new Keyring(pins);
@@ -96,7 +89,7 @@ class Keyring {
     /** @type {?string | undefined} of the first open; undefined before it */ this.link = undefined;
   }
 
-  /** Notes which key must have signed a line, and the keys that it names. */
+  /** Notes which key must have signed a line, the keys that it names, and the key of each name after it. */
   read(line) {
     const { body, by, kind } = line.entry;
     const { gateway, invite, key, server_key } = body;
@@ -111,14 +104,15 @@ class Keyring {
     if (kind === 'revoke') this.held.delete(body.name);
     if (kind === 'delegate' && !gateway) this.held.delete(by);
     if (kind === 'delegate' && gateway) this.held.set(by, this.party(by, gateway.key, true));
+    line.keys = Object.fromEntries([...this.own.values()].map(each => [each.name, each.key]));
   }
 
   /** A key of a name: `pinned` if it was expected from outside, `vouched` if only the service says whose it is, `held`
    *  if the service signs with it for the player; `holder` is the service then. */
   party(name, key, held = false) {
-    if (!held) return { name, key, pinned: this.pins.has(name), vouched: false, held, holder: null };
-    const holder = this.own.get('server') ?? null, pinned = this.pins.get(name)?.includes(key) || holder?.pinned;
-    return { name, key, pinned: Boolean(pinned), vouched: false, held, holder };
+    const keys = this.pins.get(name), holder = held && this.own.get('server');
+    const pinned = Boolean(held ? keys?.includes(key) || holder?.pinned : keys);
+    return { name, key, pinned, vouched: false, held, holder };
   }
 
   expect(name, key) {
@@ -144,15 +138,6 @@ class Keyring {
     this.own.set(name, after);
   }
 }
-
-/** By name the key that counts after the last line. */
-function keysOf(lines) {
-  const ring = new Keyring({});
-  for (const line of lines) ring.read(line);
-  return Object.fromEntries([...ring.own.values()].map(({ name, key }) => [name, key]));
-}
-
-// --- step 4
 
 async function signatureFault(lines) {
   const verdicts = await Promise.all(lines.map(signatureFinding)), n = verdicts.findIndex(Boolean);
@@ -236,8 +221,6 @@ async function seedFinding(dealer, game, kind, seed) {
   const lines = seals ? ['hkoji.duplicate.seed.v1', dealer.deal] : ['hkoji.seed.v1', game];
   return dealer.seed_commit === await sha256(...lines, seed) ? null : 'check-seed';
 }
-
-// --- the deal
 
 const PACKS = {
   hanamikoji: 'A1 A2 B1 B2 C1 C2 D1 D2 D3 E1 E2 E3 F1 F2 F3 F4 G1 G2 G3 G4 G5',

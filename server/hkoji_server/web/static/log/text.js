@@ -5,7 +5,7 @@
 /** Why something does not hold: `text` is a key of WORDS, `values` are for its places. */
 export class Finding extends Error {
   constructor(kind, text, values = {}) {
-    super(`${text} ${Object.values(values)}`);
+    super(text);
     this.kind = kind; this.text = text; this.values = values;
   }
 }
@@ -284,7 +284,6 @@ export function readText(text, name) {
   return value;
 }
 
-// --- bodies
 /** "Kinds": the form of each kind's body. @type {Object<string, (body: any) => Form>} */
 const BODIES = {
   offer: () => ({ agreement: AGREEMENT, dealer: DEALER, requires: REQUIRES, ruleset: RULESET, server_key: KEY }),
@@ -340,7 +339,7 @@ export function parseLine(line) {
   const entry = readText(text, 'entry');
   readBody(entry.kind, entry.body);
   return {
-    entry, text, sig, receipt: signed ? readText(signed.text, 'receipt') : null, receiptText: signed?.text ?? null,
-    receiptSig: signed?.sig ?? null,
+    line, entry, text, sig, receipt: signed ? readText(signed.text, 'receipt') : null,
+    receiptText: signed?.text ?? null, receiptSig: signed?.sig ?? null,
   };
 }

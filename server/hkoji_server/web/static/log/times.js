@@ -23,10 +23,14 @@ function countBefore(control, at) {
 }
 
 /** The seconds of [from, until) that are in no rest day; negative if `until` comes first. */
-export const counted = (control, from, until) => countBefore(control, until) - countBefore(control, from);
+const counted = (control, from, until) => countBefore(control, until) - countBefore(control, from);
+
+/** The seconds of a gift and of outages. */
+export const creditsOf = (control, gift, outages) =>
+  outages.reduce((sum, { from, until }) => sum + counted(control, seconds(from), seconds(until)), gift);
 
 /** The last second until which at most `count` seconds have counted. */
-export function reach(control, from, count) {
+function reach(control, from, count) {
   const goal = countBefore(control, from) + count;
   if (!control.rest) return Math.min(LAST, goal);
   // A day that begins where rest days begin is the one after them.
@@ -89,14 +93,13 @@ const ownTime = line => line?.receipt?.at ?? (line?.entry.by === 'server' ? line
 
 const lastWorded = lines => lines.findLastIndex(line => line.receipt || line.entry.by === 'server');
 
-/** The lines of a game from the first on: whose turn runs, which keys count, and what is known of each time. */
+/** The lines of a game from the first on: whose turn runs, who is held, and what is known of each time. */
 class Timeline {
   // `worded` is the last line that has the service's word.
   constructor(lines, worded = lastWorded(lines)) {
     this.lines = lines; this.worded = worded;
     this.agreement = lines[0]?.entry.kind === 'offer' ? lines[0].entry.body.agreement : { clock: null, expires: null };
     this.players = [];
-    this.keys = new Map();
     this.held = new Map(); // the grade that a player demands of mails, or ONLY_KEY
     this.clock = null;
     this.heads = []; // those that a gift may name
@@ -108,11 +111,7 @@ class Timeline {
   time(n) { return ownTime(this.lines[n]) ?? (n < this.worded ? this.lines[n + 1]?.entry.seen : null) ?? null; }
 
   /** The seconds that a `credit` or `annul` gives back. */
-  credits(body) {
-    const { clock } = this.agreement, { gift, outages } = body;
-    const lengths = outages.map(({ from, until }) => counted(clock, seconds(from), seconds(until)));
-    return lengths.reduce((sum, each) => sum + each, gift?.seconds ?? 0);
-  }
+  credits({ gift, outages }) { return creditsOf(this.agreement.clock, gift?.seconds ?? 0, outages) }
   creditsAfter(n) {
     const next = this.lines[n + 1]?.entry;
     return next?.kind === 'credit' ? this.credits(next.body) : 0;
@@ -128,8 +127,6 @@ class Timeline {
   /** What counts after line n. */
   leave(n) {
     const { body, by, kind } = this.lines[n].entry, stated = ownTime(this.lines[n]) ?? this.lines[n + 1]?.entry.seen;
-    if (kind === 'open' || kind === 'join') this.keys.set(by, body.key);
-    if (kind === 'rekey' || kind === 'revoke') this.keys.set(body.name ?? by, body.key);
     if (kind === 'revoke') this.held.delete(body.name);
     if (kind === 'delegate' && body.gateway) this.held.set(by, body.grade);
     if (kind === 'delegate' && !body.gateway) this.held.delete(by);
@@ -165,8 +162,6 @@ async function firstFault(log, pass) {
   }
   return null;
 }
-
-// --- receipts and times
 
 export async function recordFault(lines) {
   const receipts = await receiptFault(lines), standing = lines.slice(0, receipts?.entry ?? lines.length);
@@ -228,8 +223,6 @@ function mailFinding(log, name, mail, demanded = log.held.get(name) === ONLY_KEY
   return isEnough ? null : bad('check-mail-grade', { name });
 }
 
-// --- credits, and games called off
-
 export const creditFault = lines => firstFault(new Timeline(lines), creditFinding);
 
 async function creditFinding(log, n) {
@@ -244,20 +237,20 @@ async function creditFinding(log, n) {
 
 /** "Calling a game off": both players have said so about this head. */
 async function callFinding(log, n) {
-  const { body, game, prev } = log.lines[n].entry;
+  const { entry: { body, game, prev }, keys } = log.lines[n];
   if (log.players.length !== 2) return bad('check-called-off-alone');
   for (const [seat, name] of log.players.entries()) {
     const mail = body.mails?.[seat], wrong = mailFinding(log, name, mail);
     if (wrong) return wrong;
     const text = encode({ game, head: prev, ...(mail && { mail }), name, v: 1 });
-    if (!await signed(log.keys.get(name), 'hkoji.annul.v1', body.sigs[seat], text)) return bad('check-call', { name });
+    if (!await signed(keys[name], 'hkoji.annul.v1', body.sigs[seat], text)) return bad('check-call', { name });
   }
   return null;
 }
 
 /** "Gifts of time", "Outages": what is given back to a seat for one entry, with T `until` if that is known. */
 async function helpFinding(log, n, { seat, heads, since }, until) {
-  const { body: { gift, outages }, game } = log.lines[n].entry;
+  const { entry: { body: { gift, outages }, game }, keys } = log.lines[n];
   const way = log.held.get(log.players[seat]) === ONLY_KEY ? 'mail' : 'http';
   if (gift) {
     const { sig, ...given } = gift, name = log.players[1 - seat];
@@ -265,7 +258,7 @@ async function helpFinding(log, n, { seat, heads, since }, until) {
     const wrong = mailFinding(log, name, gift.mail);
     if (wrong) return wrong;
     const text = encode({ game, name, ...given, v: 1 });
-    if (!await signed(log.keys.get(name), 'hkoji.give.v1', sig, text)) return bad('check-gift', { name });
+    if (!await signed(keys[name], 'hkoji.give.v1', sig, text)) return bad('check-gift', { name });
   }
   const times = log.lines.slice(0, n + 1).map((line, k) => wayOf(line) === way && log.time(k));
   for (const { from, until: end, way: its } of outages) {
@@ -278,8 +271,6 @@ async function helpFinding(log, n, { seat, heads, since }, until) {
 
 const wayOf = ({ entry: { by, body: { mail } } }) =>
   by === 'server' || mail?.grade === 'none' ? null : mail ? 'mail' : 'http';
-
-// --- clocks
 
 export const clockFault = lines => firstFault(new Timeline(lines), clockFinding);
 

@@ -9,8 +9,6 @@ export const now = () => timeText(Math.floor(Date.now() / 1000));
 
 export const fresh = count => hex(crypto.getRandomValues(new Uint8Array(count)));
 
-// --- keys
-
 const PKCS8 = unhex('302e020100300506032b657004220420'); // RFC 8410: what stands before the 32 bytes of a key
 
 /** The key of 32 bytes: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a log has it.
@@ -44,14 +42,15 @@ export function fromLetters(text) {
 
 // --- key files: OpenSSH's PROTOCOL.key, without a passphrase
 
-const MAGIC = concat(bytes('openssh-key-v1'), Uint8Array.of(0)), NONE = field(bytes('none'));
+const MAGIC = bytes('openssh-key-v1\0'), NONE = field(bytes('none'));
+const UNLOCKED = concat(NONE, NONE), ONE_KEY = concat(field(bytes('')), u32(1));
 const [BEGIN, END] = ['BEGIN', 'END'].map(word => `-----${word} OPENSSH PRIVATE KEY-----`);
 
 export function keyFile(seed, raw, comment) {
   const guess = crypto.getRandomValues(new Uint8Array(4));
   const inner = concat(guess, guess, TYPE, field(raw), field(concat(seed, raw)), field(bytes(comment)));
   const padded = concat(inner, Uint8Array.from({ length: (8 - inner.length % 8) % 8 }, (_, n) => n + 1));
-  const all = concat(MAGIC, NONE, NONE, field(bytes('')), u32(1), field(concat(TYPE, field(raw))), field(padded));
+  const all = concat(MAGIC, UNLOCKED, ONE_KEY, field(concat(TYPE, field(raw))), field(padded));
   return [BEGIN, ...to64(all).match(/.{1,70}/g) ?? [], END, ''].join('\n');
 }
 
@@ -61,10 +60,8 @@ export function readKeyFile(text) {
   need(found, 'check-no-key-file');
   const read = reader(base64(found.replace(/\s/g, '')));
   read.same(MAGIC, 'check-no-key-file');
-  read.same(NONE, 'check-key-file-locked');
-  read.same(NONE, 'check-key-file-locked');
-  read.same(field(bytes('')), 'check-no-key-file');
-  read.same(u32(1), 'check-no-key-file');
+  read.same(UNLOCKED, 'check-key-file-locked');
+  read.same(ONE_KEY, 'check-no-key-file');
   read.string();
   const inner = reader(read.string());
   inner.take(8);
@@ -124,8 +121,6 @@ export async function entropyOf(signer, game, head) {
 }
 
 export const commitEntropy = (game, seat, entropy) => sha256('hkoji.entropy.v1', game, seat, entropy);
-
-// --- moves
 
 /** docs/rules/notation.md: how long a card is, and which cards of which action open together. All others lie open. */
 export const NOTATION = {
