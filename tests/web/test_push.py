@@ -335,8 +335,9 @@ def test_the_manifest_has_icons_that_are_there(service: Service, visitor: Callab
         assert f"{width}x{height}" == icon["sizes"]
 
 
-def test_the_button_is_on_the_page_of_the_own_key(told: PushedPage) -> None:
+def test_the_button_is_on_the_page_of_the_own_key_and_a_log_out_ends_it(told: PushedPage) -> None:
     told.look()
+    told.page.evaluate("session.proveCopy()")
     told.page.goto(f"{told.url}/me")
     button = told.page.locator("#push button")
     assert button.inner_text() == "Notify me here"
@@ -344,3 +345,8 @@ def test_the_button_is_on_the_page_of_the_own_key(told: PushedPage) -> None:
     told.hook.wait_for(1, 20)
     told.deliver(told.browser.open(told.hook.posts[0].body).decode())
     told.page.locator("#push").get_by_text("Stop notices here").wait_for()
+    told.page.locator("summary", has_text="Log out").click()
+    with told.page.expect_response(lambda answer: answer.request.method == "DELETE") as removed:
+        told.page.locator("[data-do=log-out]").click()
+    assert (removed.value.status, removed.value.url.rpartition("/")[0]) == (204, f"{told.url}/v1/me/channels")
+    until(lambda: told.subscribed is None)
