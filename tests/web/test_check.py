@@ -24,10 +24,10 @@ def choose(page: Page, data: bytes) -> None:
 
 
 @pytest.fixture
-def checker(service: Service, phone: Page) -> Page:
-    phone.goto(f"{service.url}/check?lang=en")
-    expect(phone.locator("#file")).to_be_enabled()
-    return phone
+def checker(service: Service, onlooker: Page) -> Page:
+    onlooker.goto(f"{service.url}/check?lang=en")
+    expect(onlooker.locator("#file")).to_be_enabled()
+    return onlooker
 
 
 def states(page: Page) -> list[str | None]:

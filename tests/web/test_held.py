@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from hkoji_server.store.sqlite.store import SqliteStore
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
@@ -104,20 +104,29 @@ def until(found: Callable[[], Any]) -> Any:  # Any: what `found` returns
 
 def play(post: Post, game: str, host: MailboxPlayer, page: Page, moves: int = 1000) -> list[str]:
     """Plays to the end, or so many moves of the page; the host by mail. Returns what the page's button said."""
-    chance, pressed, end = random.Random(5), list[str](), time.monotonic() + _QUIET
-    while (turn := post.turn(game)) is not None and len(pressed) < moves:
-        assert time.monotonic() < end, post.world.log[-3000:]
-        if turn != host.name:
-            if page.locator("body").get_attribute("data-head") != post.log(game)[-1].entry.head:
-                load_anew(page)
-            pressed.append(move(page, tap, chance))
-        elif asking := [each for each in letters(host.mailbox)[host.known :] if offered(each)]:
-            host.known = len(letters(host.mailbox))
-            host.answer(asking[-1], chance.choice(offered(asking[-1])))
-        else:
-            time.sleep(0.05)
-            continue
+    chance, pressed = random.Random(5), list[str]()
+
+    def reply() -> None:
+        """The host answers letters until it is the page's turn, or the end."""
         end = time.monotonic() + _QUIET
+        while post.turn(game) == host.name:
+            assert time.monotonic() < end, post.world.log[-3000:]
+            if asking := [each for each in letters(host.mailbox)[host.known :] if offered(each)]:
+                host.known = len(letters(host.mailbox))
+                host.answer(asking[-1], chance.choice(offered(asking[-1])))
+                end = time.monotonic() + _QUIET
+            time.sleep(0.05)
+
+    def answer(route: Route) -> None:
+        reply()
+        route.continue_()
+
+    reply()
+    page.route(f"**/g/{game}*", answer)  # the page loads itself anew once for both moves
+    load_anew(page)
+    while post.turn(game) is not None and len(pressed) < moves:
+        pressed.append(move(page, tap, chance))
+    page.unroute(f"**/g/{game}*")
     return pressed
 
 

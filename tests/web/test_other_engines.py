@@ -19,7 +19,7 @@ from tests.support.homes import Homes
 from tests.support.service import Player, Service
 from tests.support.webdriver import Window, window
 
-HANAMIKOJI = Hanamikoji()
+HANAMIKOJI = Hanamikoji(max_rounds=1)
 MINE = "[data-role=mine] "
 CHOSEN = "return document.querySelector('[data-role=notation]').textContent"
 
@@ -78,7 +78,7 @@ def move(browser: Window, chance: random.Random) -> str:
 def test_a_friend_joins_by_a_link_and_plays_to_the_end(service: Service, browser: Window, tmp_path: Path) -> None:
     alice, bob = f"alice-{secrets.token_hex(3)}", f"bob-{secrets.token_hex(3)}"
     homes, chance = Homes(tmp_path, service).registered(alice), random.Random(5)
-    opened = homes(alice, "new", "--link", "--json").json
+    opened = homes(alice, "new", "--link", "--max-rounds", "1", "--json").json
     game = opened["game"]
     key = join(browser, opened["link"], bob)
     environment = {**os.environ, "HKOJI_HOME": str(tmp_path / alice), "HKOJI_CONFIG": os.devnull}

@@ -10,11 +10,11 @@ from playwright.sync_api import Page, expect
 
 from hkoji.game.setup import Invite
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.guests import bring_guest, seated
 from tests.support.service import Player, Service
 from tests.support.visits import Faults
 from tests.web.test_crash import reply
-from tests.web.test_invite import Heard, make_key
-from tests.web.test_join import invite
+from tests.web.test_invite import Heard
 from tests.web.test_keys import KEPT, press, said
 from tests.web.test_keys import make_key as make_own_key
 
@@ -33,30 +33,16 @@ MOVE = """async ([id, action]) => {
 }"""
 
 
-def joined(host: Player, page: Page) -> str:
-    """Joins a game of the host in a browser, and returns the game."""
-    link = invite(host)
-    page.goto(link)
-    make_key(page, f"bob-{secrets.token_hex(3)}")
-    page.click("#save-ways summary")
-    page.click("#save-password button")
-    page.click("#invite-go")
-    page.wait_for_url("**/g/*")
-    game = link.split("/i/")[1][:32]
-    host.seed(game)
-    return game
-
-
 def tab(page: Page, game: str) -> Page:
     """One more tab of the same browser, which has loaded the client."""
     other = page.context.new_page()
-    other.goto(f"{page.url.split('/g/')[0]}/check")
+    other.goto(f"{page.url.split('/g/')[0]}/rules/hanamikoji")
     other.evaluate(LOAD, other.evaluate("document.body.dataset.static"))
     return other
 
 
-def test_two_tabs_make_one_move(host: Player, phone: Page) -> None:
-    game = joined(host, phone)
+def test_two_tabs_make_one_move(service: Service, host: Player, phone: Page) -> None:
+    game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
     one, two = tab(phone, game), tab(phone, game)
     reply(host, game)
     legal = one.evaluate("async id => (await new Game(session, id).view()).legal", game)
@@ -65,14 +51,14 @@ def test_two_tabs_make_one_move(host: Player, phone: Page) -> None:
         each.evaluate(f"given => {{ globalThis.said = ({MOVE})(given) }}", [game, action])
     said = sorted(each.evaluate("() => globalThis.said") for each in (one, two))
     assert said == ["moved", "not-legal-now"]
-    mine = [line.entry for line in host.lines(game) if line.entry.seq > before and line.entry.by.startswith("bob")]
+    mine = [line.entry for line in host.lines(game) if line.entry.seq > before and line.entry.by != host.name]
     assert len(mine) == 1
     assert one.evaluate("() => session.store.list('outbox')") == []
 
 
-def test_eight_tabs_hold_one_stream(host: Player, phone: Page) -> None:
-    game = joined(host, phone)
+def test_eight_tabs_hold_one_stream(service: Service, host: Player, phone: Page) -> None:
     heard = Heard(phone)
+    game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
     tabs = [tab(phone, game) for _ in range(8)]
     for each in tabs:
         each.evaluate("() => { globalThis.heard = []; follow(session, entry => globalThis.heard.push(entry.seq)) }")
@@ -88,8 +74,8 @@ def test_eight_tabs_hold_one_stream(host: Player, phone: Page) -> None:
     assert len([each for each in heard.all if each.url.endswith("/v1/events")]) == 1
 
 
-def test_a_closed_tab_gives_the_stream_to_another(host: Player, phone: Page) -> None:
-    game = joined(host, phone)
+def test_a_closed_tab_gives_the_stream_to_another(service: Service, host: Player, phone: Page) -> None:
+    game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
     one, two = tab(phone, game), tab(phone, game)
     for each in (one, two):
         each.evaluate("() => { globalThis.heard = []; follow(session, entry => globalThis.heard.push(entry.seq)) }")
@@ -144,10 +130,10 @@ def test_a_log_out_waits_for_a_copy_and_leaves_no_card(service: Service, phone: 
 
 
 def test_a_log_out_reaches_the_other_tabs_and_takes_the_cards_of_a_refused_move_along(
-    host: Player, phone: Page, faults: Faults
+    service: Service, host: Player, phone: Page, faults: Faults
 ) -> None:
     faults.expect("409 .*/entries")
-    game = joined(host, phone)
+    game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
     reply(host, game)
     phone.goto(f"{phone.url.split('/g/')[0]}/g/{game}?side=guest")
     hand = phone.locator("#play [data-role=hand] > *")
@@ -164,8 +150,6 @@ def test_a_log_out_reaches_the_other_tabs_and_takes_the_cards_of_a_refused_move_
     phone.evaluate("globalThis.stays = true")
     other.goto(f"{phone.url.split('/g/')[0]}/me")
     other.locator("#me-choices").wait_for()
-    other.click("[data-do=save-have]")
-    said(other, "cannot be copied")
     press(other, "log-out")
     expect(other.locator("#me-left")).to_be_visible()
     phone.wait_for_function("() => !globalThis.stays && document.readyState === 'complete'")
