@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from hkoji.game.setup import Invite
+from tests.support.guests import bring_guest
 from tests.support.homes import Homes
 from tests.support.service import Player, Service
-from tests.web.test_keys import make_key
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
@@ -25,15 +25,12 @@ def origin(service: Service) -> str:
 
 
 @pytest.fixture
-def name(phone: Page, origin: str) -> str:
+def name(service: Service, phone: Page, origin: str) -> str:
     """A player whose key is in the page, which shows the front page."""
-    name = f"bob-{secrets.token_hex(3)}"
-    make_key(phone, origin, name)
-    phone.click("#me-register button")
-    phone.locator("#me-choices").wait_for()
+    guest = bring_guest(phone, service)
     phone.goto(origin)
     phone.locator("#new-game").wait_for()
-    return name
+    return guest.name
 
 
 def test_a_new_game_by_link_is_joined_by_the_command(

@@ -88,14 +88,14 @@ TRY = """directive => new Promise(done => {
 
 @pytest.mark.parametrize(("harm", "directive"), HARM.items(), ids=range(len(HARM)))
 def test_the_policy_stops_what_has_got_into_a_page(
-    service: Service, desk: Page, faults: Faults, harm: str, directive: str
+    service: Service, onlooker: Page, faults: Faults, harm: str, directive: str
 ) -> None:
     faults.expect(".")
-    desk.goto(f"{service.url}/check")
-    expect(desk.locator("#file")).to_be_enabled()
-    assert desk.evaluate(TRY.replace("HARM", harm), directive)
-    assert is_untouched(desk)
-    assert desk.url == f"{service.url}/check"
+    onlooker.goto(f"{service.url}/check")
+    expect(onlooker.locator("#file")).to_be_enabled()
+    assert onlooker.evaluate(TRY.replace("HARM", harm), directive)
+    assert is_untouched(onlooker)
+    assert onlooker.url == f"{service.url}/check"
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -190,9 +190,9 @@ def test_names_and_errors_of_a_lying_service_stay_text(host: Player, guest: Play
 
 
 @pytest.mark.parametrize("word", [b"alice", b"hanamikoji", b"move", b"3EFG"])
-def test_markup_in_a_log_stays_text(service: Service, desk: Page, word: bytes) -> None:
+def test_markup_in_a_log_stays_text(service: Service, onlooker: Page, word: bytes) -> None:
     assert word in LOG
-    desk.goto(f"{service.url}/check")
-    choose(desk, LOG.replace(word, f"{MARKUP}<b class=evil>".encode()))
-    expect(desk.locator("#result")).to_contain_text("entry")
-    assert is_untouched(desk)
+    onlooker.goto(f"{service.url}/check")
+    choose(onlooker, LOG.replace(word, f"{MARKUP}<b class=evil>".encode()))
+    expect(onlooker.locator("#result")).to_contain_text("entry")
+    assert is_untouched(onlooker)
