@@ -6,18 +6,16 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Index, LargeBinary, Text
 from sqlalchemy.orm import configure_mappers
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
 from hkoji_server.store.mail_values import MailState, MailVia
-from hkoji_server.store.tables import CLUSTERED, partial_index, table_of
+from hkoji_server.store.tables import CLUSTERED, ClusteredTable, NamedTable, partial_index, table_of
 
 _NEW: Final = "state = 'new'"
 
 
-class MailboxTable(SQLModel, table=True):
+class MailboxTable(NamedTable, table=True):
     """A mailbox: what a channel of kind `mail` has beside its row of the channels."""
-
-    __tablename__ = "mailbox"
 
     channel: str = Field(primary_key=True, sa_type=Text)
     name: str = Field(index=True, sa_type=Text)
@@ -42,7 +40,7 @@ class MailboxTable(SQLModel, table=True):
     zone: str = Field(default="", sa_type=Text, sa_column_kwargs={"server_default": ""})
 
 
-class KeptHeldKey(SQLModel, table=True):
+class KeptHeldKey(NamedTable, table=True):
     """A key that the service holds for the player `name`: its public text, and its OpenSSH private key text.
 
     None is ever removed: logs have them.
@@ -55,7 +53,7 @@ class KeptHeldKey(SQLModel, table=True):
     private: str = Field(sa_type=Text)
 
 
-class KeptCertificate(SQLModel, table=True):
+class KeptCertificate(NamedTable, table=True):
     """The certificate of a held key: its JSON object as canonical text, as the log has it under `gateway`.
 
     `mailbox` is the address, in lower case, that its hash commits to with `salt`, 64 hex digits. Both can be erased.
@@ -69,10 +67,9 @@ class KeptCertificate(SQLModel, table=True):
     salt: str = Field(sa_type=Text)
 
 
-class MailInvitationTable(SQLModel, table=True):
+class MailInvitationTable(NamedTable, table=True):
     """An attempt to invite a mailbox, for as long as it counts."""
 
-    __tablename__ = "mail_invitation"
     __table_args__ = (
         Index("mail_invitation_address", "address", "at"),
         Index("mail_invitation_at", "at"),
@@ -88,10 +85,8 @@ class MailInvitationTable(SQLModel, table=True):
     """When the owner has answered it, or when it was refused: then nobody has to."""
 
 
-class ReplyTable(SQLModel, table=True):
+class ReplyTable(NamedTable, table=True):
     """A token, by its digest."""
-
-    __tablename__ = "reply"
 
     digest: str = Field(primary_key=True, sa_type=Text)
     channel: str = Field(index=True, sa_type=Text)
@@ -106,7 +101,7 @@ class ReplyTable(SQLModel, table=True):
     answers: str = Field(sa_type=Text)
 
 
-class IncomingMail(SQLModel, table=True):
+class IncomingMail(NamedTable, table=True):
     """A mail that has come. `raw` is empty once it is `done`. `tried` is when it was first tried.
 
     `result` is what became of it, as the text of a JSON object that belongs to the service; empty while it is `new`.
@@ -141,11 +136,8 @@ class IncomingMail(SQLModel, table=True):
     result: str = Field(sa_type=Text)
 
 
-class LetterCountTable(SQLModel, table=True):
+class LetterCountTable(ClusteredTable, table=True):
     """How many letters that count have been sent to a mailbox in an hour."""
-
-    __tablename__ = "letter_count"
-    __table_args__ = (CLUSTERED,)
 
     hour: str = Field(primary_key=True, sa_type=Text)
     """The beginning of a time, up to the hour."""
@@ -153,22 +145,16 @@ class LetterCountTable(SQLModel, table=True):
     letters: int
 
 
-class BounceTable(SQLModel, table=True):
+class BounceTable(ClusteredTable, table=True):
     """A letter that did not arrive, for as long as it counts."""
-
-    __tablename__ = "bounce"
-    __table_args__ = (CLUSTERED,)
 
     digest: str = Field(primary_key=True, sa_type=Text)
     channel: str = Field(index=True, sa_type=Text)
     at: str = Field(index=True, sa_type=Text)
 
 
-class ProbeTable(SQLModel, table=True):
+class ProbeTable(ClusteredTable, table=True):
     """A mail of the service to itself that is waited for, and what has come."""
-
-    __tablename__ = "probe"
-    __table_args__ = (CLUSTERED,)
 
     digest: str = Field(primary_key=True, sa_type=Text)
     since: str = Field(sa_type=Text)
@@ -176,18 +162,15 @@ class ProbeTable(SQLModel, table=True):
     raw: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
-class ImapPlaceTable(SQLModel, table=True):
+class ImapPlaceTable(ClusteredTable, table=True):
     """Up to which mail a mailbox has been read by IMAP. Both numbers have up to 32 bits."""
-
-    __tablename__ = "imap_place"
-    __table_args__ = (CLUSTERED,)
 
     mailbox: str = Field(primary_key=True, sa_type=Text)
     validity: int = Field(sa_type=BigInteger)
     last: int = Field(sa_type=BigInteger)
 
 
-class MailDraft(SQLModel, table=True):
+class MailDraft(NamedTable, table=True):
     """A submission of the service for a held seat of a game: kept before it is submitted, and then repeated.
 
     `source` is the digest of the mail, or a word for what nobody has asked for. `submission` is canonical text, with
@@ -204,7 +187,7 @@ class MailDraft(SQLModel, table=True):
     entropy: str | None = Field(default=None, sa_type=Text)
 
 
-class MailEvidence(SQLModel, table=True):
+class MailEvidence(NamedTable, table=True):
     """A mail that an entry or a statement commits to, with all that opens the commitment: see docs/spec/log.md."""
 
     __tablename__ = "evidence"

@@ -10,12 +10,13 @@ classes whose names end in `Table`: what is read of them are some of their colum
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final, Literal, ParamSpec, TypeVar, cast
 
 from sqlalchemy import Index, Table, Text
-from sqlalchemy.orm import configure_mappers
+from sqlalchemy.orm import configure_mappers, declared_attr
 from sqlmodel import Field, SQLModel
 
 from hkoji.log.canonical import decode
@@ -53,10 +54,22 @@ def _index(name: str, where: str, *columns: str) -> Index:
     return partial_index(f"game_{name}", where, *columns)
 
 
-class ServiceTable(SQLModel, table=True):
-    """The service itself: one row."""
+class NamedTable(SQLModel):
+    """A table with the name of its class, without `Table` at the end: `MailInvitationTable` is `mail_invitation`."""
 
-    __tablename__ = "service"
+    @declared_attr.directive
+    def __tablename__(cls) -> str:  # noqa: N805 # SQLAlchemy calls it with the class
+        return re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__.removesuffix("Table")).lower()
+
+
+class ClusteredTable(NamedTable):
+    """A table whose rows lie in the order of its key: the entries of a game side by side."""
+
+    __table_args__ = (CLUSTERED,)
+
+
+class ServiceTable(NamedTable, table=True):
+    """The service itself: one row."""
 
     id: int = Field(default=1, primary_key=True)
     private_key: str = Field(sa_type=Text)
@@ -65,13 +78,11 @@ class ServiceTable(SQLModel, table=True):
     """From which the tokens of letters are made; None until one is needed."""
 
 
-class Player(SQLModel, table=True):
+class Player(NamedTable, table=True):
     """A registered player: name, public key text, time of registration, and the signed statement about that key.
 
     The statement is the registration or, for a later key, the one that put this key in the place of the key before.
     """
-
-    __tablename__ = "player"
 
     name: str = Field(primary_key=True, sa_type=Text)
     key: str = Field(unique=True, sa_type=Text)
@@ -80,7 +91,7 @@ class Player(SQLModel, table=True):
     sig: str = Field(sa_type=Text)
 
 
-class RetiredKey(SQLModel, table=True):
+class RetiredKey(NamedTable, table=True):
     """A key that belonged to a player until `at`. Nobody can register it again.
 
     A key that was replaced is still valid in games that name it. A key that is `revoked` is valid nowhere.
@@ -101,7 +112,7 @@ class RetiredKey(SQLModel, table=True):
     new_sig: str | None = Field(default=None, sa_type=Text)
 
 
-class OperatorCode(SQLModel, table=True):
+class OperatorCode(NamedTable, table=True):
     """A code that is given to people, by its digest. It can be used `uses` times before it expires.
 
     The operator gives it, or a letter to a mail player. It is for another key of the player `name` or, without a name,
@@ -116,29 +127,24 @@ class OperatorCode(SQLModel, table=True):
     name: str | None = Field(default=None, unique=True, sa_type=Text)
 
 
-class ChallengeTable(SQLModel, table=True):
+class ChallengeTable(NamedTable, table=True):
     """A login challenge that has not been answered, by the digest of its nonce."""
-
-    __tablename__ = "challenge"
 
     digest: str = Field(primary_key=True, sa_type=Text)
     expires: str = Field(index=True, sa_type=Text)
 
 
-class TokenTable(SQLModel, table=True):
+class TokenTable(NamedTable, table=True):
     """A login token, by its digest."""
-
-    __tablename__ = "token"
 
     digest: str = Field(primary_key=True, sa_type=Text)
     name: str = Field(index=True, sa_type=Text)
     expires: str = Field(index=True, sa_type=Text)
 
 
-class GameTable(SQLModel, table=True):
+class GameTable(NamedTable, table=True):
     """The summary and the head of a game."""
 
-    __tablename__ = "game"
     __table_args__ = (
         # Lists are ordered by the time of creation, which never changes. So a page stays the same while games go on,
         # and a move updates one index only: the one of the player who owes the next entry. The indexes of a player's
@@ -184,36 +190,27 @@ class GameTable(SQLModel, table=True):
     by_mail: str = Field(sa_type=Text)
 
 
-class SecretTable(SQLModel, table=True):
+class SecretTable(ClusteredTable, table=True):
     """The seed of a game, and the player who may open the game."""
-
-    __tablename__ = "secret"
-    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seed: str = Field(sa_type=Text)
     offered_to: str = Field(sa_type=Text)
 
 
-class OfferTable(SQLModel, table=True):
+class OfferTable(ClusteredTable, table=True):
     """An offer that a player has asked for, for as long as it counts for the player's limit.
 
     It may be here when the game is gone, because nobody has opened it.
     """
-
-    __tablename__ = "offer"
-    __table_args__ = (CLUSTERED,)
 
     player: str = Field(primary_key=True, sa_type=Text)
     at: str = Field(primary_key=True, sa_type=Text)
     game: str = Field(primary_key=True, sa_type=Text)
 
 
-class EntryTable(SQLModel, table=True):
+class EntryTable(ClusteredTable, table=True):
     """One line of a log: its exact texts and signatures."""
-
-    __tablename__ = "entry"
-    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seq: int = Field(primary_key=True)
@@ -223,11 +220,8 @@ class EntryTable(SQLModel, table=True):
     receipt_sig: bytes
 
 
-class OpeningTable(SQLModel, table=True):
+class OpeningTable(ClusteredTable, table=True):
     """An opening that the service holds. It is private until the log publishes it."""
-
-    __tablename__ = "opening"
-    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seq: int = Field(primary_key=True)
@@ -236,14 +230,13 @@ class OpeningTable(SQLModel, table=True):
     salt: str = Field(sa_type=Text)
 
 
-class KeptStatement(SQLModel, table=True):
+class KeptStatement(ClusteredTable, table=True):
     """A signed statement about the entry `head` of a game, which was taken at the time `at`.
 
     `name` has signed it. `sig` is the signature in base64. `seconds` is the time that a `give` gives; else None.
     """
 
     __tablename__ = "statement"
-    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     head: str = Field(primary_key=True, sa_type=Text)
@@ -261,11 +254,8 @@ class KeptStatement(SQLModel, table=True):
         return None if self.mail is None else read_mail(decode(self.mail, "mail"))
 
 
-class OutageTable(SQLModel, table=True):
+class OutageTable(ClusteredTable, table=True):
     """A time in which no process took entries that came one way."""
-
-    __tablename__ = "outage"
-    __table_args__ = (CLUSTERED,)
 
     way: str = Field(primary_key=True, sa_type=Text)
     begin: str = Field(primary_key=True, sa_type=Text, sa_column_kwargs={"name": "from"})
@@ -275,11 +265,8 @@ class OutageTable(SQLModel, table=True):
     there are, and an append finds it in the index, however many there are."""
 
 
-class BeatTable(SQLModel, table=True):
+class BeatTable(ClusteredTable, table=True):
     """The newest time at which a process said that it takes entries that come one way: a row for each way."""
-
-    __tablename__ = "beat"
-    __table_args__ = (CLUSTERED,)
 
     way: str = Field(primary_key=True, sa_type=Text)
     at: str = Field(sa_type=Text)
@@ -287,10 +274,8 @@ class BeatTable(SQLModel, table=True):
     """The version of the program that said so."""
 
 
-class Channel(SQLModel, table=True):
+class Channel(NamedTable, table=True):
     """A way in which a player wants to be told of events: `kind` is such as `webhook`, `target` its address."""
-
-    __tablename__ = "channel"
 
     id: str = Field(primary_key=True, sa_type=Text)
     player: str = Field(index=True, sa_type=Text)
@@ -322,13 +307,12 @@ class Channel(SQLModel, table=True):
         return tuple(self.events.split())
 
 
-class OutboxTable(SQLModel, table=True):
+class OutboxTable(NamedTable, table=True):
     """A notice that has to be sent: what happened at entry `seq` of a game, or in message `seq` about it.
 
     The answer to a mail has the number of the mail, and no game if the mail is about none.
     """
 
-    __tablename__ = "outbox"
     __table_args__ = (Index("outbox_due", "kind", "not_before"), Index("outbox_channel", "channel"), CLUSTERED)
 
     game: str = Field(primary_key=True, sa_type=Text)
@@ -345,7 +329,7 @@ class OutboxTable(SQLModel, table=True):
     """How often it has been leased since it was due."""
 
 
-class KeptMessage(SQLModel, table=True):
+class KeptMessage(NamedTable, table=True):
     """A signed message of player `name` to the other player of a game, which was kept at the time `at`.
 
     `sig` is the signature in base64.
@@ -367,20 +351,15 @@ class KeptMessage(SQLModel, table=True):
     at: str = Field(sa_type=Text)
 
 
-class SettingTable(SQLModel, table=True):
+class SettingTable(NamedTable, table=True):
     """The settings of a player at the service, as canonical text: an object."""
-
-    __tablename__ = "setting"
 
     player: str = Field(primary_key=True, foreign_key="player.name", sa_type=Text)
     json_text: str = Field(sa_type=Text, sa_column_kwargs={"name": "json"})
 
 
-class BlockTable(SQLModel, table=True):
+class BlockTable(ClusteredTable, table=True):
     """A player from whom another one wants no invitations, joins or messages."""
-
-    __tablename__ = "block"
-    __table_args__ = (CLUSTERED,)
 
     player: str = Field(primary_key=True, foreign_key="player.name", sa_type=Text)
     other: str = Field(primary_key=True, foreign_key="player.name", sa_type=Text)
