@@ -120,7 +120,7 @@ def keys_of(module: str, table: str) -> Callable[[], list[str]]:
 rulesets: Final = keys_of("hkoji.rules.registry", "RULESETS")
 bots: Final = keys_of("hkoji.bots.registry", "BOTS")
 levels: Final = keys_of("hkoji.bots.registry", "LEVELS")
-decks: Final = keys_of("hkoji.show.deck", "DECKS")
+decks: Final = keys_of("hkoji.show.games", "DECKS")
 
 
 def editions() -> Values:

@@ -184,7 +184,7 @@ def _use_deck(name: str | None, *, asked: bool = True) -> None:
     """
     _ChosenDeck.asked, _ChosenDeck.deck = asked and name is not None, None
     if name is not None:
-        from hkoji.show.deck import find_deck
+        from hkoji.show.games import find_deck
 
         _ChosenDeck.deck = find_deck(name)
 

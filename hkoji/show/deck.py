@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Final, NamedTuple
 
-from hkoji.errors import UsageError
-from hkoji.messages.text import Speaker, shorten, tell
+from hkoji.messages.text import Speaker
 
 
 class DeckCard(NamedTuple):
@@ -69,22 +67,6 @@ class Deck:
 
 
 STANDARD: Final = Deck()
-_OTHERS: Final = {"everdeck": "hkoji.show.hanamikoji.everdeck:Everdeck"}
-"""Imported when they are used. To add a deck, add a line here."""
-DECKS: Final = (STANDARD.name, *_OTHERS)
-
-
-def find_deck(name: str) -> Deck:
-    """Returns the deck of that name. Raises `UsageError`."""
-    if name == STANDARD.name:
-        return STANDARD
-    if name not in _OTHERS:
-        raise UsageError(
-            tell("there is no deck {name!r}", name=shorten(name)), hint=tell("decks: {names}", names=", ".join(DECKS))
-        )
-    module, _, made = _OTHERS[name].partition(":")
-    found: Deck = getattr(import_module(module), made)()
-    return found
 
 
 def typed(deck: Deck, action: str, say: Speaker) -> str:

@@ -1,4 +1,4 @@
-"""The games that can be shown. A new game gets a line here, which names its board and its drawing."""
+"""The games that can be shown, and decks. A new game gets a line here, which names its board and its drawing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.errors import UsageError
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
+from hkoji.show.deck import STANDARD, Deck
 
 if TYPE_CHECKING:
     from hkoji.game.position import Position
@@ -64,6 +65,23 @@ def draw_position(scene: Scene) -> str:
         )
     drawn: str = _load(drawing)(scene)
     return drawn
+
+
+_OTHER_DECKS: Final = {"everdeck": "hkoji.show.hanamikoji.everdeck:Everdeck"}
+"""Imported when they are used. To add a deck, add a line here."""
+DECKS: Final = (STANDARD.name, *_OTHER_DECKS)
+
+
+def find_deck(name: str) -> Deck:
+    """Returns the deck of that name. Raises `UsageError`."""
+    if name == STANDARD.name:
+        return STANDARD
+    if name not in _OTHER_DECKS:
+        raise UsageError(
+            tell("there is no deck {name!r}", name=shorten(name)), hint=tell("decks: {names}", names=", ".join(DECKS))
+        )
+    found: Deck = _load(_OTHER_DECKS[name])()
+    return found
 
 
 def _load(place: str) -> Any:  # Any: what the table names, which is a class or a function

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hkoji.cli.output import Exit
 from hkoji.errors import NotationError, UsageError
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, PACK, answers, choices, parse
-from hkoji.show.deck import DECKS, STANDARD, find_deck, typed
+from hkoji.show.deck import STANDARD, typed
+from hkoji.show.games import DECKS, find_deck
 from tests.support.shell import Shell
 
 EVERDECK = find_deck("everdeck")

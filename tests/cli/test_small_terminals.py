@@ -25,7 +25,7 @@ from hkoji.cli.terminal import fold
 from hkoji.cli.transliteration import transliterate
 from hkoji.messages.text import LANGUAGES
 from hkoji.rules.registry import RULESETS
-from hkoji.show.deck import find_deck
+from hkoji.show.games import find_deck
 from tests.support.boards import position, stages
 from tests.support.forked import ForkedCall, ForkedTerminal
 from tests.support.service import HKOJI

@@ -23,7 +23,7 @@ from hkoji.mail.message import READER_VERSION, read_text
 from hkoji.mail.order_lines import order_paragraph
 from hkoji.rules.hanamikoji.actions import parse
 from hkoji.service_url import parse_url
-from hkoji.show.deck import find_deck
+from hkoji.show.games import find_deck
 from tests.support.mail_shape import describe, plain
 from tests.support.refusals import Case, Reader, check, every_reader
 

@@ -16,8 +16,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.show.board import WIDTH, Look
-from hkoji.show.deck import find_deck
-from hkoji.show.games import board, draw_position
+from hkoji.show.games import board, draw_position, find_deck
 from tests.support.boards import position, stages
 
 ROOT = Path(__file__).parents[2]

@@ -21,8 +21,7 @@ from hkoji.rules.events import Reveal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
-from hkoji.show.deck import find_deck
-from hkoji.show.games import SHOWN_GAMES, draw_position
+from hkoji.show.games import SHOWN_GAMES, draw_position, find_deck
 from hkoji.show.svg import table as cards
 from hkoji.study.stops import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, Stop, see, stops
 from scripts.build import drawings

@@ -270,7 +270,7 @@ def _keep(key: str, value: str | None) -> None:
 
 
 def _verify(key: str, value: str) -> None:
-    from hkoji.show.deck import find_deck
+    from hkoji.show.games import find_deck
 
     if key == "deck":
         find_deck(value)

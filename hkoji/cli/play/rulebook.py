@@ -15,7 +15,8 @@ from hkoji.messages.text import LANGUAGES, shorten, tell
 from hkoji.rules.editions import EDITIONS, Edition, find_edition
 from hkoji.rules.hanamikoji.actions import NAMES
 from hkoji.rules.registry import DEFAULT
-from hkoji.show.deck import DeckCard, find_deck
+from hkoji.show.deck import DeckCard
+from hkoji.show.games import find_deck
 from hkoji.show.hanamikoji.everdeck import spelled
 
 

@@ -13,7 +13,7 @@ from hkoji.errors import IllegalError
 from hkoji.rules.protocol import DECISION_KINDS, Ruleset, State
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji.rules.transcript import format_ruleset, format_transcript, parse_transcript
-from hkoji.show.deck import find_deck
+from hkoji.show.games import find_deck
 from tests.lab.fuzz.target import DATA, Target, chosen, refusals, split_off, text, told
 
 WORDS: Final = (
