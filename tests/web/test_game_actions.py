@@ -124,7 +124,7 @@ def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Play
     hand = part(tab, "hand").locator("> *").count()
     assert hand in (6, 7)
     expect(tab.locator("#talk li")).to_have_count(1)
-    left = "() => document.querySelectorAll('[data-role=hand], #talk li, [data-role=down-near] > *').length"
+    left = "() => document.querySelectorAll('[data-role=hand], #talk li, .down > *').length"
     assert tab.evaluate("() => { dispatchEvent(new PageTransitionEvent('pagehide')); }") is None
     assert tab.evaluate(left) == 0
     tab.goto("about:blank")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import CDPSession, Page
+from playwright.sync_api import CDPSession, Page, expect
 
 from hkoji.game import entry_kinds
 from tests.support.conditions import until
@@ -40,18 +40,18 @@ PushManager.prototype.subscribe = async ({ userVisibleOnly, applicationServerKey
 SHOW = """
 async ([name, lang]) => {
     const base = document.body.dataset.static;
-    const { Session } = await import(base + 'client/session.js'), push = await import(base + 'pages/push.js');
-    const session = new Session({ origin: location.origin, check: null });
+    const { visit } = await import(base + 'pages/here.js'), push = await import(base + 'pages/push.js');
+    const words = await (await fetch(`${base}words.${lang}.json`)).json();
+    const here = visit({ body: document.body, base, lang, words }), { session } = here;
     await session.meet();
     if (!session.me) {
         await session.keepKey(crypto.getRandomValues(new Uint8Array(32)), name);
         await session.register();
     }
     const place = Object.assign(document.createElement('section'), { id: 'place' });
-    document.getElementById('main').prepend(place);
-    const words = await (await fetch(`${base}words.${lang}.json`)).json();
+    document.getElementById('main').prepend(place, Object.assign(document.createElement('p'), { id: 'says' }));
     Object.assign(globalThis, { session, push, tend: () => push.tend(session, lang) });
-    await push.show(session, place, words, lang);
+    await push.show(here, place);
 }
 """
 CHANNELS = """
@@ -333,6 +333,16 @@ def test_the_manifest_has_icons_that_are_there(service: Service, visitor: Callab
         assert (answer.status, answer.headers["content-type"]) == (200, "image/png")
         width, height = (int.from_bytes(answer.body[at : at + 4]) for at in (16, 20))
         assert f"{width}x{height}" == icon["sizes"]
+
+
+def test_a_browser_that_cannot_be_told_says_so(told: PushedPage) -> None:
+    """Such as Safari on an iPhone, where the page is not on the home screen."""
+    told.page.add_init_script("delete globalThis.PushManager")
+    told.look()
+    assert [line[:31] for line in told.said] == ["This browser cannot tell you of"]
+    told.page.goto(f"{told.url}/me")
+    expect(told.page.locator("#push")).to_contain_text("put this page on the home screen")
+    expect(told.page.locator("#says")).to_be_empty()
 
 
 def test_the_button_is_on_the_page_of_the_own_key_and_a_log_out_ends_it(told: PushedPage) -> None:

@@ -39,7 +39,7 @@ export async function run(page) {
 
 /** Removes what only the player may see: a browser may keep the page and show it to somebody else. */
 function clear() {
-  const own = ['[data-role="mine"]', '[data-role="more"]', '#talk > *', '[data-role="down-near"] > *'];
+  const own = ['[data-role="mine"]', '[data-role="more"]', '#talk > *', '.down > *'];
   for (const each of document.querySelectorAll(own.join())) each.remove();
 }
 
@@ -66,9 +66,9 @@ async function show(here, game, view, page) {
     sessionStorage.removeItem(MOVED);
     place('turn').tabIndex = -1;
     place('turn').focus();
-    await offerPush(session, page);
+    await offerPush(here);
   }
-  if (await store.get('meta', 'push')) await (await import('./push.js')).tend(session, page.lang);
+  if (await store.get('meta', 'push')) await (await import('./push.js')).tend(session, here.lang);
 }
 
 /** Somebody without a seat, whom the game may wait for. */
@@ -91,16 +91,17 @@ async function loadAnew(game) {
 const begun = game => game.lines.filter(each => each.entry.kind === 'seed').length === 2;
 
 function showHand({ act, say }, game, { actor, faceDown, hand: dealt, legal }) {
-  const names = game.seats.map(each => each.name), hand = [...dealt].sort(), down = place('down-near');
+  const names = game.seats.map(each => each.name), hand = [...dealt].sort();
+  const side = (document.body.dataset.near === 'host') === (game.seat === 0) ? 'near' : 'far';
+  const strip = name => document.querySelector(`.table > .${side} .${name}`);
   const asked = actor !== game.seat ? 'play-theirs' : ASKED[legal[0]?.[0]] ?? 'play-yours';
   place('turn').textContent = say(begun(game) ? asked : 'play-begins', { name: names[1 - game.seat] });
   const closed = faceDown.flatMap(({ cards }) => cardsOf(game.ruleset, `?${cards}`));
-  down?.replaceChildren(...closed.map(name => picture(name, 'slip')));
-  if (down) down.hidden = !closed.length;
-  document.querySelector('.who.near .hold')?.replaceChildren(); // the backs of the cards that are shown now
-  if (place('time')) place('time').firstChild.textContent = '';
+  strip('down')?.replaceChildren(...closed.map(name => picture(name, 'slip')));
+  strip('hold')?.replaceChildren(); // the backs of the cards that are shown now
+  place('hand').replaceChildren(...hand.map(name => picture(name, 'card')));
   place('hand').hidden = !hand.length;
-  if (!legal.length) return place('hand').append(...hand.map(name => picture(name, 'card')));
+  if (!legal.length) return;
   const kept = `hkoji-composed ${game.id}`, composed = sessionStorage.getItem(kept);
   const send = action => act(async () => {
     sessionStorage.setItem(kept, action); // it is chosen again if the game has moved on meanwhile
@@ -211,11 +212,11 @@ function hear({ attempt }, game, { actor }, { showClock, tellNews }) {
 }
 
 /** Asks once, after the first own move, whether this browser shall tell. */
-async function offerPush(session, { lang, words }) {
-  if (await session.store.get('meta', 'push-offered')) return;
-  await session.store.keep([['meta', 'push-offered', true]]);
-  const push = await import('./push.js');
-  await push.show(session, place('push'), words, lang);
+async function offerPush(here) {
+  const { store } = here.session;
+  if (await store.get('meta', 'push-offered')) return;
+  await store.keep([['meta', 'push-offered', true]]);
+  await (await import('./push.js')).show(here, place('push'));
 }
 
 const DEAD = 400; // for so many ms after each change nothing can be sent: a finger may be on its way to another button
@@ -286,16 +287,15 @@ function compose({ ruleset, names, hand, legal, say, send, composed }) {
   place('send').hidden = false;
   go.onclick = () => { if (action) send(action); };
   ready();
-  const cards = hand.map((name, n) => button([picture(name, 'card')], () => toggle(n)));
-  place('hand').replaceChildren(...cards);
   if (!own) {
-    for (const each of cards) each.disabled = true;
     row('choices', legal, each => ('^!'.includes(each[0]) ? text(named(each))
       : cardsOf(ruleset, each).map(name => picture(name, 'card'))));
     return;
   }
 
   // --- an action of the own hand
+  const cards = hand.map((name, n) => button([picture(name, 'card')], () => toggle(n)));
+  place('hand').replaceChildren(...cards);
   const kinds = /** @type {HTMLButtonElement[]} */ ([...place('kinds').querySelectorAll('button')]);
   const size = kind => cardsOf(ruleset, legal.find(each => each[0] === kind) ?? kind).length;
   let /** @type {number[]} */ picked = [], /** @type {string | undefined} */ pressed;

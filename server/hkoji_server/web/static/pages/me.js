@@ -43,7 +43,7 @@ export async function run(context) {
     if (how === 'code') return show(...own, player.key === me.text ? 'revoked' : 'recover');
     show(...own, 'push', 'choices', 'kept', 'more');
     if (next) tell('replace-save');
-    await Promise.all([showChoices(here), push.show(session, place('push'), context.words, here.lang)]);
+    await Promise.all([showChoices(here), push.show(here, place('push'))]);
   }
 
   function renderNew(how, own) {

@@ -1,7 +1,7 @@
 // Has this browser told while no page is open: docs/spec/http.md, "Pushes". Only a press of a button asks for the
 // permission. In the store `meta` keeps the channel of this browser and its subscription, as `push`.
 import { Refused } from '../client/trust.js';
-import { element, explain, speaker, workerAddress } from '../shared.js';
+import { element, workerAddress } from '../shared.js';
 
 const SETTINGS = { digest: [], format: 'json', quiet: null, zone: '+00:00' };
 const CODE_SECONDS = 60;
@@ -66,14 +66,11 @@ async function standing(session) {
   return ['push-none', 'push-start', subscribe];
 }
 
-/** Shows the state in a place, with a button. @param {HTMLElement} place @param {import('../shared.js').Words} words */
-export async function show(session, place, words, lang) {
-  const say = speaker(words), [text, label, act] = await standing(session), button = element('button', say(label));
-  place.replaceChildren(element('p', say(text)), ...(label ? [button] : []));
-  button.onclick = async () => {
-    button.disabled = true;
-    const failure = await act(session, lang).then(() => null, error => error);
-    await show(session, place, words, lang);
-    if (failure) place.append(element('p', explain(words, failure)));
-  };
+/** Shows the state in a place, with a button. @param {any} here what `visit` gives @param {HTMLElement} place */
+export async function show(here, place) {
+  const { act, lang, say, session } = here, [text, label, deed] = await standing(session);
+  place.replaceChildren(element('p', say(text)));
+  if (!label) return;
+  const button = place.appendChild(element('button', say(label)));
+  button.onclick = () => act(() => deed(session, lang).finally(() => show(here, place)));
 }
