@@ -136,10 +136,9 @@ def take(browser: Browser, apart: Apart, shot: Shot) -> bytes:
 def bring_key(page: Page, player: Player) -> None:
     """Brings a player's key into the browser, by the page of the own key."""
     page.goto(f"{ORIGIN}/me")
+    page.fill("#bring-password [name=username]", player.name)
     page.fill("[data-do=bring-pasted] textarea", player.key.to_openssh().decode())
     page.click("[data-do=bring-pasted] button")
-    page.fill("#bring-name input", player.name)
-    page.click("#bring-name button")
     page.locator("#me-choices").wait_for()
 
 

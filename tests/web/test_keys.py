@@ -184,8 +184,11 @@ def test_a_password_manager_carries_the_key(
     other.click("[data-do=bring-password] button")
     said(other, "Nothing was kept")
     assert other.evaluate(KEPT, "keys") == []
-    other.fill("#bring-name input", name)
-    other.click("#bring-name button")
+    fields.nth(0).fill("")
+    other.click("[data-do=bring-password] button")
+    said(other, "Type the name too")
+    fields.nth(0).fill(name)
+    other.click("[data-do=bring-password] button")
     expect(other.locator("#own-name")).to_have_text(name)
 
 

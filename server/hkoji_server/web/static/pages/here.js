@@ -78,7 +78,6 @@ export function offerCopies(key, name, proved) {
   const shared = { files: [new File([file], `${fileName}.txt`, { type: 'text/plain' })] };
   offer = { file, key, proved, shared };
   Object.assign(place('save-file'), { href: addressOf(file), download: fileName });
-  place('save-name').textContent = fileName;
   place('save-share').hidden = !navigator.canShare?.(shared);
   const { username, password } = place('save-password');
   username.value = name;

@@ -2,6 +2,7 @@
 // has chosen at the service, and what this browser keeps. Each state of the key shows some sections of me.html. And the
 // page of another player, whose key can be compared, and who can be blocked.
 import * as keys from '../client/keys.js';
+import { refuse } from '../client/trust.js';
 import { fingerprint } from '../log/text.js';
 import { newSeed, readCopy } from '../log/write.js';
 import { copyDeeds, fill, offerCopies, visit } from './here.js';
@@ -71,30 +72,12 @@ export async function run(context) {
     return render();
   }
 
-  let read = ''; // a key whose name is asked for
-  async function bring(text, name = '') {
-    read = text;
-    try {
-      const copy = await readCopy(text);
-      if (!name && !copy.name) return askName();
-      await keys.bring(session, copy, name || copy.name);
-    } catch (error) {
-      if (error.key === 'key-of-another') askName();
-      throw error;
-    }
-    return render();
-  }
-  function askName() {
-    place('bring-name').hidden = false;
-    place('bring-name').elements.name.focus();
+  async function bring(text) {
+    const copy = await readCopy(text), typed = place('bring-password').elements.username.value.trim();
+    await keys.bring(session, copy, typed || copy.name || refuse('key-without-name'));
   }
 
   // --- what is done with the own key
-
-  async function register({ name, code }) {
-    if (name.value !== session.me.name) await session.rename(name.value);
-    await session.register(code.value.trim());
-  }
 
   const endPush = () => push.unsubscribe(session).catch(() => {}); // a channel without a browser removes itself
 
@@ -118,15 +101,17 @@ export async function run(context) {
   }
 
   deeds({
-    ...copyDeeds(here), ...choiceDeeds(here), make, forget,
-    'bring-file': async ({ files }) => bring(await files[0].text()),
-    'bring-pasted': ({ text }) => bring(text.value),
-    'bring-password': ({ username, password }) => bring(password.value, username.value.trim().split(' ')[0]),
-    'bring-name': ({ name }) => bring(read, name.value),
+    ...copyDeeds(here), make, forget,
     'confirm-service': () => session.confirmService().then(() => location.reload()),
   });
   deeds({
-    register,
+    'bring-file': async ({ files }) => bring(await files[0].text()),
+    'bring-pasted': ({ text }) => bring(text.value),
+    'bring-password': ({ password }) => bring(password.value),
+    async register({ name, code }) {
+      if (name.value !== session.me.name) await session.rename(name.value);
+      await session.register(code.value.trim());
+    },
     'recover': ({ code }) => session.recover(code.value.trim()),
     'make-again': () => session.keepKey(newSeed(), session.me.name),
     'replace': () => keys.beginReplacing(session),
@@ -134,6 +119,17 @@ export async function run(context) {
     'come-back': () => keys.comeBack(session),
     'log-out': logOut,
   }, render);
+  const ask = (method, path, value = undefined) => session.own(method, `/v1/me/${path}`, value);
+  deeds({
+    'invites': ({ value }) => keys.choose(session, () => ({ invites: value })),
+    'block': ({ name }) => ask('PUT', `blocks/${encodeURIComponent(name.value)}`),
+    'unblock': ({ value }) => ask('DELETE', `blocks/${value}`),
+    'confirm-channel': ({ code, id }) => ask('POST', `channels/${id.value}/confirm`, { code: code.value.trim() }),
+    'remove-channel': ({ value }) => ask('DELETE', `channels/${value}`),
+  }, async () => {
+    await showChoices(here);
+    tell('chosen');
+  });
   const failed = await act(() => session.meet().then(render));
   if (failed?.key === 'other-service-key') show('service');
 }
@@ -157,25 +153,6 @@ async function showChoices({ say, session }) {
   const others = (await session.store.list('pins')).filter(each => each.name !== session.me.name);
   await fill('pins', 't-pin', others, ({ how, name }) =>
     ({ name: { href: `/p/${name}`, textContent: name }, how: say(`pin-${how}`) }));
-}
-
-/** What its buttons and forms do. @param {any} here */
-function choiceDeeds(here) {
-  const ask = async (method, path, value = undefined) => {
-    await here.session.own(method, `/v1/me/${path}`, value);
-    await showChoices(here);
-    here.tell('chosen');
-  };
-  return {
-    async 'invites'({ value }) {
-      await keys.choose(here.session, () => ({ invites: value }));
-      here.tell('chosen');
-    },
-    'block': ({ name }) => ask('PUT', `blocks/${encodeURIComponent(name.value)}`),
-    'unblock': ({ value }) => ask('DELETE', `blocks/${value}`),
-    'confirm-channel': ({ code, id }) => ask('POST', `channels/${id.value}/confirm`, { code: code.value.trim() }),
-    'remove-channel': ({ value }) => ask('DELETE', `channels/${value}`),
-  };
 }
 
 /** @param {import('./here.js').Context} context */
