@@ -23,6 +23,7 @@ function step(what) {
 
 // --- a store on a file ------------------------------------------------------------------------------------------------
 const file = name => `${folder}/${name}.json`;
+const seeds = new Map(); // by key: a CryptoKey cannot be kept in a file
 const unbytes = (_, value) => value?.bytes_ ? Uint8Array.from(value.bytes_) : value;
 function tobytes(key, value) {
   if (key === 'key' && typeof value !== 'string') return undefined; // a CryptoKey: it is made anew of the seed
@@ -32,11 +33,11 @@ function tobytes(key, value) {
 async function openFile(name) {
   const rows = new Map(existsSync(file(name)) ? JSON.parse(readFileSync(file(name)), unbytes) : []);
   const place = (store, key) => JSON.stringify([store, key]);
-  const seeds = new Map([...rows].filter(([key]) => JSON.parse(key)[0] === 'keys').map(([, it]) => [it.text, it.seed]));
+  for (const [key, it] of rows) if (JSON.parse(key)[0] === 'keys') seeds.set(it.text, it.seed);
   return {
     async get(store, key) {
       const value = structuredClone(rows.get(place(store, key)));
-      return store === 'keys' && value ? { ...value, ...await keyOf(seeds.get(value.text)) } : value;
+      return store === 'keys' && value ? { ...value, key: (await keyOf(seeds.get(value.text))).key } : value;
     },
     async list(store, ...prefix) {
       const found = [...rows].map(([key, value]) => [...JSON.parse(key), value])
@@ -121,13 +122,17 @@ const commands = {
   },
   async call({ on, call, args = [] }) {
     const target = on === 'session' ? session : gameOf(on);
-    const value = await target[call](...args.map(each => call === 'changeKey' ? Uint8Array.from(each) : each));
+    if (call === 'changeKey') {
+      args[0] = Uint8Array.from(args[0]);
+      seeds.set((await keyOf(args[0])).text, args[0]);
+    }
+    const value = await target[call](...args);
     return value === target || value === undefined || value === session.me ? null : value;
   },
   statement: async ({ game, call, args = [] }) => await { ...statements, rematch }[call](gameOf(game), ...args) ?? null,
   state: async ({ game }) => {
-    const { closed, deal, last, raw, seat, status } = gameOf(game);
-    return { closed, deal, last, raw, seat, status };
+    const { closed, deal, last, lines, seat, status } = gameOf(game);
+    return { closed, deal, last, raw: lines.map(each => each.line), seat, status };
   },
   list: ({ store, prefix = [] }) => session.store.list(store, ...prefix),
   sent: async () => sent.splice(0),

@@ -3,7 +3,6 @@
 
 const body = document.body;
 const { page, static: base = '', lang = 'en', game, last, status: state } = body.dataset;
-const MINUTE = 60_000;
 const UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60]]);
 
 /** @param {string} role @returns {HTMLElement | null} */
@@ -134,7 +133,7 @@ showTimes();
 if (game) addEventListener('keydown', step);
 runModule().then(follows => {
   if (!game || !shownLast() || state === 'finished' || state === 'cancelled') return;
-  setInterval(askClock, MINUTE);
+  setInterval(askClock, 60_000);
   if (follows) return;
   hearNews();
   askClock();

@@ -1,6 +1,6 @@
 // What a player does with the keys of this browser: bring one here, take one up again, leave, be forgotten.
 // docs/spec/http.md, "Keys". It shows nothing.
-import { copyOf, newSeed } from '../log/write.js';
+import { keyOf, newSeed } from '../log/write.js';
 import { fingerprint } from '../log/text.js';
 import { forgetStore } from './session.js';
 import { newPin, refuse, successor } from './trust.js';
@@ -15,10 +15,9 @@ export function standing(found, key) {
 
 /** How the own key stands, and the key that is to replace it; finishes what an earlier visit has begun. */
 export async function ownStanding(session) {
-  const { store } = session, seed = await store.get('meta', 'next');
-  let next = seed ? await copyOf(seed) : null;
+  const { store } = session;
   if (await store.get('meta', 'moving')) await session.changeKey();
-  if (next?.text === session.me.text) next = await endReplacing(session);
+  const seed = await store.get('meta', 'next'), next = seed ? await keyOf(seed) : null;
   const player = await session.player(session.me.name), how = standing(player, session.me.text);
   const registered = await store.get('meta', 'registered') === session.me.text;
   if (how === 'right' && !registered) await session.registered(session.me.text, player.earlier);
@@ -37,18 +36,6 @@ export async function bring(session, copy, name) {
 
 /** Makes the key that is to replace the own one as soon as the player has a copy. */
 export const beginReplacing = ({ store }) => store.keep([['meta', 'next', newSeed()]]);
-
-/** Replaces the own key by that one. */
-export async function replace(session, next) {
-  await session.changeKey(next.seed);
-  await endReplacing(session);
-}
-
-async function endReplacing(session) {
-  await session.store.keep([['meta', 'next', undefined]]);
-  await session.proveCopy();
-  return null;
-}
 
 /** The key of a player who is to be invited, as the service says it and as it is known here. */
 export async function keyToInvite(session, name) {

@@ -13,8 +13,7 @@ export class Reading {
     this.session = session;
     this.id = id;
     this.path = `/v1/games/${id}`;
-    /** @type {string[]} the lines as they came */ this.raw = [];
-    /** @type {any[]} the same, read */ this.lines = [];
+    /** @type {any[]} the lines, read */ this.lines = [];
     /** @type {any[]} the cards of each round, once the seed is known */ this.deal = [];
     /** @type {any} the last answer about the own view */ this.answer = null;
     /** @type {any[]} those that open own face-down cards */ this.openings = [];
@@ -22,8 +21,7 @@ export class Reading {
   }
 
   get store() { return this.session.store }
-  /** Where `meta` keeps what the player is to be told of this game: another page, or an earlier one, may have learned
-   *  it. */
+  /** Where `meta` keeps what the player is to be told of this game, also by another page that has learned it. */
   get remarksPlace() { return `remarks ${this.id}` }
   get server() { return this.session.service.key }
   get offer() { return this.lines[0].entry.body }
@@ -61,7 +59,7 @@ export class Reading {
   /** Takes up what another tab has kept meanwhile. */
   async load() {
     const raw = await this.store.list('lines', this.id);
-    if (raw.length > this.raw.length) Object.assign(this, await this.read(raw));
+    if (raw.length > this.lines.length) Object.assign(this, await this.read(raw));
   }
 
   async fetch() {
@@ -70,9 +68,9 @@ export class Reading {
   }
 
   async fetchLog() {
-    const count = this.raw.length, after = count ? `?after=${count - 2}` : ''; // the last one again, to compare it
+    const count = this.lines.length, after = count ? `?after=${count - 2}` : ''; // the last one again, to compare it
     const fresh = (await this.session.call('GET', `${this.path}/log${after}`)).split('\n').filter(Boolean);
-    const same = !count || fresh[0] === this.raw.at(-1);
+    const same = !count || fresh[0] === this.lines.at(-1).line;
     await this.guarded(fresh, null, async () => {
       if (!same) refuse(fresh.length ? 'log-differs' : 'log-shorter');
       await this.accept(count ? fresh.slice(1) : fresh, null);
@@ -80,7 +78,7 @@ export class Reading {
   }
 
   async fetchView() {
-    const last = this.raw.length - 1, path = `${this.path}/view?after=${last}&clock=true`;
+    const last = this.lines.length - 1, path = `${this.path}/view?after=${last}&clock=true`;
     const answer = await this.session.own('GET', path);
     const fresh = answer.lines.map(lineText);
     await this.guarded(fresh, answer, async () => {
@@ -92,9 +90,9 @@ export class Reading {
 
   /** Keeps as evidence what the service has signed of an answer that `work` refuses. */
   async guarded(fresh, answer, work) {
-    const { lines, raw } = this;
+    const { lines } = this;
     try { await work() } catch (error) {
-      Object.assign(this, { lines, raw });
+      this.lines = lines;
       if (!(error instanceof trust.Refused)) throw error;
       // A late entry convicts only with the service's word on what follows it.
       const head = answer?.signed_head ?? await this.session.json('GET', `${this.path}/head`).catch(() => null);
@@ -103,7 +101,7 @@ export class Reading {
     }
   }
 
-  /** Checks a whole log. Returns its lines with what they say, and the deal. */
+  /** Checks a whole log. Returns its lines, read, and the deal. */
   async read(raw) {
     const result = await this.session.check(bytes(raw.map(line => `${line}\n`).join('')), { server: [this.server] });
     if (result.found.length) {
@@ -117,13 +115,13 @@ export class Reading {
     const clock = kind === 'seed' || kind === 'move' ? clockAfter(lines.slice(0, -1)) : null;
     const seat = trust.seatsOf(lines).findIndex(each => each.name === by);
     if (clock?.runs && clock.isLate(seat, seconds(receipt.at))) refuse('entry-late', { entry: seq });
-    return { raw, lines, deal };
+    return { lines, deal };
   }
 
   /** Checks new lines, and a view and head after the last of them, against all that is kept here; then keeps them. */
   async accept(fresh, answer) {
-    const { id, server, session, store } = this, start = this.raw.length, changes = [];
-    if (fresh.length) Object.assign(this, await this.read([...this.raw, ...fresh]));
+    const { id, server, session, store } = this, start = this.lines.length, changes = [];
+    if (fresh.length) Object.assign(this, await this.read([...this.lines.map(each => each.line), ...fresh]));
     const heads = (await store.list('heads', id)).flat().map(each => decode(each.text));
     if (answer?.signed_head) {
       heads.push(await trust.readStatement(server, 'head', answer.signed_head, id));

@@ -2,7 +2,7 @@
 // place in a series. docs/cli.md, "Rematches and series"; hkoji/client/rematch.py says why at most one is played.
 import { Game, open } from './game.js';
 import { refuse } from './trust.js';
-import { encode, order } from '../log/text.js';
+import { encode } from '../log/text.js';
 import { seconds, timeText } from '../log/times.js';
 
 const EXPIRES = 14 * 86_400; // so many seconds an opponent can join
@@ -30,7 +30,8 @@ async function nextInSeries(game) {
   const { series } = game.offer.agreement, played = [], winners = new Map();
   if (!series || game.result.reason === 'cancel') return { series };
   for (let each = game; each && played.length < MOST_GAMES; each = await gameBefore(each)) played.push(each);
-  played.sort((a, b) => order(a.last.time, b.last.time) || order(a.id, b.id));
+  const ended = ({ id, last }) => `${last.time} ${id}`;
+  played.sort((a, b) => (ended(a) < ended(b) ? -1 : 1));
   for (const { offer: { agreement: { series: { number } } }, result, seats } of played) {
     if (!result || result.reason === 'cancel' || winners.has(number)) continue; // of one number the first counts
     winners.set(number, seats[result.winner]?.name);
@@ -43,7 +44,7 @@ async function nextInSeries(game) {
   return { series: { ...series, number: series.number + 1 } };
 }
 
-/** The rematches of a game that the service lists with a status, and that can be played: in the order of their ids. */
+/** The rematches of a game that the service lists with a status, and that can be played. */
 async function listed(game, status) {
   const { id, last, players, session } = game, ended = timeText(seconds(last.time) - APART), found = [];
   for (let after = ''; after !== null;) {
@@ -54,7 +55,7 @@ async function listed(game, status) {
       && !(status === 'open' && deadline && seconds(deadline) < session.now)));
     after = games.at(-1)?.created < ended ? null : next; // the newest come first
   }
-  return found.sort((a, b) => order(a.game, b.game));
+  return found;
 }
 
 /** The terms of the rematch if the player in `host` opens it: the other one begins. */
@@ -101,12 +102,13 @@ async function arrange(game, series) {
   const /** @type {string[]} */ closed = [], { session } = game;
   for (let tries = 0, patience = 10; tries < 30; tries++) {
     const open = await listed(game, 'open'); // first: one that is joined meanwhile is in another list
-    const joined = [...await listed(game, 'playing'), ...await listed(game, 'finished')];
-    const mine = open.filter(each => each.host === session.me.name).map(each => each.game);
-    const theirs = open.map(each => each.game).filter(each => !mine.includes(each) && !closed.includes(each));
+    const others = [...await listed(game, 'playing'), ...await listed(game, 'finished')];
+    const idsOf = list => list.map(each => each.game).sort(), joined = idsOf(others);
+    const mine = idsOf(open.filter(each => each.host === session.me.name));
+    const theirs = idsOf(open).filter(each => !mine.includes(each) && !closed.includes(each));
     if (joined.length) {
       await giveUp(session, mine);
-      return joined[0].game;
+      return joined[0];
     }
     if (!theirs.length && mine.length === 1) return mine[0];
     if (!theirs.length) await (mine.length ? giveUp(session, mine.slice(1)) : openRematch(game, series));

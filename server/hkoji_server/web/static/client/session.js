@@ -6,10 +6,11 @@ import { fingerprint, readText, sign } from '../log/text.js';
 import { seconds } from '../log/times.js';
 import { keyOf, now, state } from '../log/write.js';
 
-/** `meta`: `service`, `me`, `registered`, and `moving`, a key that is to replace the one of `me`. `keys` by text,
- *  `pins` by name. `games` by id: the link's code, the last view. `lines` and `outbox` by [game, seq]. `statements` by
- *  [game or word, kind, …], `openings` by [game, seq, part, salt], `heads` by [game, seq, head], `evidence` by [game,
- *  kind, number]. Stores are only added: each version of the page must be able to read what another has kept. */
+/** `meta`: `service`, `me`, `registered`; `next`, the seed of a key that is to replace that of `me`, and `moving`, what
+ *  is sent for that. `keys` by text, `pins` by name. `games` by id: the link's code, the last view. `lines` and
+ *  `outbox` by [game, seq]. `statements` by [game or word, kind, …], `openings` by [game, seq, part, salt], `heads` by
+ *  [game, seq, head], `evidence` by [game, kind, number]. Stores are only added: each version of the page must be able
+ *  to read what another has kept. */
 export const STORES = [
   'meta', 'keys', 'games', 'lines', 'outbox', 'statements', 'openings', 'heads', 'pins', 'evidence',
 ];
@@ -208,7 +209,7 @@ export class Session {
 
   /** Keeps a new key, with its seed until the player has proved a copy of it. @param {Uint8Array} seed */
   async keepKey(seed, name) {
-    const key = { ...await keyOf(seed), seed };
+    const key = await keyOf(seed);
     await this.store.keep([['keys', key.text, key], ['meta', 'me', { name, key: key.text }],
       ['meta', 'service', { key: this.service.key }]]);
     return this.load();
@@ -249,7 +250,7 @@ export class Session {
     const { name } = this.me, pin = newPin(name, key, 'compared');
     const keys = [key, ...earlier.map(each => each.key)];
     return this.store.keep([['meta', 'registered', key], ['meta', 'me', { name, key }], ['meta', 'moving', undefined],
-      ['pins', name, { ...pin, keys, compared: keys }]]);
+      ['meta', 'next', undefined], ['pins', name, { ...pin, keys, compared: keys }]]);
   }
 
   /** Registers the player. `code` is that of the operator. @param {string} [code] */
@@ -261,8 +262,7 @@ export class Session {
 
   /** The token of a login with the key, which a tab keeps until it is closed; a new one if the last has ended. */
   async token(renew = false) {
-    const place = `hkoji-token ${this.origin} ${this.me.text}`;
-    const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
+    const place = `hkoji-token ${this.me.text}`, kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
     if (kept && !renew && seconds(kept.expires) > this.now + 60) return kept.token;
     const { text } = await this.json('POST', '/v1/login/challenge');
     const { origin } = readText(text, 'login'); // the one foreign text that is signed here
@@ -275,12 +275,12 @@ export class Session {
 
   // --- other keys ----------------------------------------------------------------------------------------------------
 
-  /** Replaces the key by a new one, whose file the player has saved. Games follow with their next turn. */
+  /** Replaces the key by a new one, of which the player has a copy. Games follow with their next turn. */
   async changeKey(seed) {
     const { name, text: old } = this.me, { origin } = this.service;
     let moving = await this.store.get('meta', 'moving');
     if (!moving) {
-      const key = { ...await keyOf(seed), seed };
+      const { seed: copied, ...key } = await keyOf(seed);
       const said = await state(key, 'hkoji.newkey.v1', { at: now(), key: key.text, name, old, origin });
       moving = { key: key.text, body: { ...said, old_sig: await sign(this.me, 'hkoji.newkey.v1', said.text) } };
       await this.store.keep([['keys', key.text, key], ['meta', 'moving', moving]]);

@@ -39,14 +39,11 @@ export function seatsOf(lines) {
   return seats;
 }
 
-/**
- * Compares the keys of a game's players with those that are known here. Returns the pins that change, and remarks for
- * the player. `ask` gives what the service says of a player; `pinOf` the kept pin.
- */
+/** Compares the keys of a game's players with those that are known here. Returns the pins that change, and remarks for
+ *  the player. `ask` gives what the service says of a player; `pinOf` the kept pin. */
 export async function meet(lines, { me, origin, pinOf, ask }) {
   const pins = [], /** @type {[string, any][]} */ remarks = [];
-  const byLink = Boolean(lines.find(each => each.entry.kind === 'open')?.entry.body.invite?.link);
-  const seats = seatsOf(lines);
+  const byLink = Boolean(lines[1]?.entry.body.invite?.link), seats = seatsOf(lines);
   for (const seat of seats) {
     const mine = seat.name === me, kept = await pinOf(seat.name);
     verifyHeld(seat, kept, mine, origin);

@@ -1,6 +1,6 @@
 // The audit of a log, steps 1 to 7: docs/spec/log.md, "Audit". Each step works on the lines that hold in those before.
 // Steps 8 and 9, the rules of the games, are for `hkoji audit`.
-import { encode, Finding, fingerprint, hmac, need, order, parseLine, point, sha256, signed } from './text.js';
+import { encode, Finding, fingerprint, hmac, need, parseLine, point, sha256, signed } from './text.js';
 import { bad, clockFault, creditFault, recordFault } from './times.js';
 
 /** Audits a log. `pins` are the keys expected from outside, by name. It never throws because of what is in a log. Of
@@ -238,12 +238,12 @@ function deckKeys(lines) {
   const { dealer, ruleset } = first.body;
   const start = dealer.name === 'duplicate/v1' ? ['hkoji.duplicate.deck.v1', dealer.deal]
     : ['hkoji.deck.v1', first.game, entropyOf(guest), entropyOf(host)];
-  return { ruleset, players: [host, guest], of: round => hmac(seed, ...start, round) };
+  return { ruleset, of: round => hmac(seed, ...start, round) };
 }
 
 async function sorted(key, space, names) {
   const keyed = await Promise.all(names.map(async name => ({ name, by: await hmac(key, space, name) })));
-  return keyed.sort((a, b) => order(a.by, b.by)).map(each => each.name);
+  return keyed.sort((a, b) => (a.by < b.by ? -1 : 1)).map(each => each.name);
 }
 
 /** Step 7: a `chance` is exactly what seed and entropy give. */

@@ -1,6 +1,5 @@
 // Texts as they are signed: canonical JSON, hashes, keys, signatures in the form of OpenSSH (SSHSIG); and the forms of
-// texts, bodies and lines. docs/spec/log.md, "Canonical JSON", "Keys", "Signatures", "Entries", "Kinds",
-// "Agreement", "Statements", "Files".
+// texts, bodies and lines. docs/spec/log.md, from "Canonical text" to "Agreement", and "Statements".
 
 /** Why something does not hold: `text` is a key of WORDS, `values` are for its places. */
 export class Finding extends Error {
@@ -18,9 +17,6 @@ export function known(ok, what) {
   return true;
 }
 
-// By UTF-16 unit, which in ASCII is by code point.
-export const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-
 export const isObject = value => value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /** The canonical text of a value. JSON.stringify would put the key "9" before "10". */
@@ -36,7 +32,7 @@ export function encode(value, depth = 16) {
   }
   need(depth > 0, 'check-not-canonical');
   if (Array.isArray(value)) return `[${value.map(each => encode(each, depth - 1)).join(',')}]`;
-  return `{${Object.keys(value).sort(order).map(key => `${encode(key)}:${encode(value[key], depth - 1)}`).join(',')}}`;
+  return `{${Object.keys(value).sort().map(key => `${encode(key)}:${encode(value[key], depth - 1)}`).join(',')}}`;
 }
 
 /** The value of a canonical text. Writing it again finds repeated keys, spaces, escapes, 1.0, -0 and 2^53 + 1. */

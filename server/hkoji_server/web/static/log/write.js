@@ -11,15 +11,15 @@ export const fresh = count => hex(crypto.getRandomValues(new Uint8Array(count)))
 
 const PKCS8 = unhex('302e020100300506032b657004220420'); // RFC 8410: what stands before the 32 bytes of a key
 
-/** The key of 32 bytes: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a log has it.
- *  WebCrypto tells the public half only of a key that may be exported. */
+/** The key of 32 bytes, its `seed`: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a
+ *  log has it. WebCrypto tells the public half only of a key that may be exported. @param {Uint8Array} seed */
 export async function keyOf(seed) {
   const pkcs8 = concat(PKCS8, seed);
   const open = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', true, ['sign']);
   const { x = '' } = await crypto.subtle.exportKey('jwk', open);
   const raw = base64(x.replaceAll('-', '+').replaceAll('_', '/') + '=');
   const key = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', false, ['sign']);
-  return { key, raw, text: keyText(raw) };
+  return { key, raw, seed, text: keyText(raw) };
 }
 
 /** "Invitation by link". */
@@ -72,20 +72,13 @@ export function readKeyFile(text) {
   return { seed: both.slice(0, 32), comment: new TextDecoder().decode(inner.string()) };
 }
 
-/** A key that can be copied.
- *  @typedef {{key: CryptoKey, raw: Uint8Array, text: string, seed: Uint8Array}} Copy */
-
-/** @param {Uint8Array} seed @returns {Promise<Copy>} */
-export const copyOf = async seed => ({ ...await keyOf(seed), seed });
-
 /** The 32 bytes of a new key, which nothing keeps yet. */
 export const newSeed = () => unhex(fresh(32));
 
-/** Reads a key from the text of its file, or from its 52 letters; `name` is the file's comment.
- *  @param {string} text @returns {Promise<Copy & {name: string}>} */
+/** Reads a key from the text of its file, or from its 52 letters; `name` is the file's comment. @param {string} text */
 export async function readCopy(text) {
   const { comment, seed } = text.includes('-----') ? readKeyFile(text) : { seed: fromLetters(text), comment: '' };
-  return { ...await copyOf(seed), name: comment.trim() };
+  return { ...await keyOf(seed), name: comment.trim() };
 }
 
 function reader(data) {

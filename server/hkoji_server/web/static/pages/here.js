@@ -72,7 +72,7 @@ export function visit({ base, body, lang, words }, says = 'says') {
 /** @type {any} the key that is offered, its file and name, and what to do when the player has shown the copy */
 let offer;
 
-/** Shows the ways. @param {import('../log/write.js').Copy} key @param {string} name @param {() => any} proved */
+/** Shows the ways. @param {any} key @param {string} name @param {() => any} proved */
 export function offerCopies(key, name, proved) {
   const file = keyFile(key.seed, key.raw, name), fileName = `${name}.key`;
   const shared = { files: [new File([file], `${fileName}.txt`, { type: 'text/plain' })] };

@@ -57,7 +57,7 @@ export async function run(context) {
   }
 
   async function proved(next) {
-    await (next ? keys.replace(session, next) : session.proveCopy());
+    await (next ? session.changeKey(next.seed) : session.proveCopy());
     await render();
     tell(next ? 'replaced' : 'copy-proved');
   }
