@@ -33,9 +33,9 @@ def bring_guest(page: Page, service: Service) -> Player:
     return guest
 
 
-def seated(page: Page, host: Player, guest: Player, ruleset: Ruleset) -> str:
+def seated(page: Page, host: Player, guest: Player, ruleset: Ruleset, agreement: Agreement = DAYS) -> str:
     """A game in which the page has the guest's seat, up to the first decision. Returns the game."""
-    game = begin(host, guest, ruleset, DAYS)
+    game = begin(host, guest, ruleset, agreement)
     page.goto(f"{host.origin()}/g/{game}?side=guest")
     part(page, "more").wait_for(state="attached")
     return game

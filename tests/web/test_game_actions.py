@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,10 +13,10 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import DAY
+from hkoji.game.agreement import DAY, Series
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.guests import bring_guest, load_anew, part, seated
+from tests.support.guests import DAYS, bring_guest, load_anew, part, seated
 from tests.support.service import Player, Service, serving
 from tests.support.time_by_hand import ServedClock
 from tests.support.timed_games import a_gift, a_wish, state
@@ -101,8 +102,12 @@ def test_evidence_has_own_cards_only_if_asked(
         assert not audit_file(text, {name: parse_public_key(key) for name, key in keys.items()}).findings
 
 
-def test_a_rematch_is_opened_for_the_opponent(host: Player, guest: Player, tab: Page) -> None:
-    game = seated(tab, host, guest, Hanamikoji())
+@pytest.mark.parametrize(("number", "follows"), [(2, 3), (3, None)])
+def test_a_rematch_is_the_next_game_of_a_series_until_that_is_over(
+    host: Player, guest: Player, tab: Page, number: int, follows: int | None
+) -> None:
+    series = Series(3, secrets.token_hex(16), number)
+    game = seated(tab, host, guest, Hanamikoji(), DAYS._replace(series=series))
     assert host.send(host.entry(game, host.head(game), entry_kinds.Resign())).status == 201
     load_anew(tab)
     with tab.expect_navigation(url="**/g/*"):
@@ -110,6 +115,9 @@ def test_a_rematch_is_opened_for_the_opponent(host: Player, guest: Player, tab: 
     expect(part(tab, "turn")).to_have_text(f"The game waits for {host.name} to join.")
     (waiting,) = host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"]
     assert waiting["agreement"]["rematch"] == game
+    assert waiting["agreement"]["series"] == (follows and series._replace(number=follows).to_json())
+    score = ", ".join(sorted([f"{guest.name} 1", f"{host.name} 0"]))
+    expect(tab.locator("#says")).to_contain_text("" if follows else f"The series is over: {score}.")
     press_cancel = do(tab, "cancel")
     with tab.expect_navigation():
         press_cancel.click()
