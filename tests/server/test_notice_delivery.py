@@ -519,6 +519,24 @@ def test_all_places_of_a_kind_may_be_taken_and_then_others_wait(service: Told) -
     assert [channel for channel, _ in service.courier.sent] == channels
 
 
+def test_while_notices_wait_for_places_it_looks_less_often(service: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each place that becomes free wakes it, and each look goes through all that waits."""
+    monkeypatch.setattr(notice_delivery, "_GATHERING", 300)
+    monkeypatch.setattr(notice_delivery, "_REFILLING", 0)
+    with patch("hkoji_server.store.choices.MOST_CHANNELS", MOST_OF_PLAYER + 1):
+        channels = [service.add("mallory", f"c{number}").id for number in range(MOST_OF_PLAYER + 1)]
+    write_due(service, *channels)
+
+    async def work() -> None:
+        await service.delivery.look()
+        service.delivery._woken.set()
+        await asyncio.wait_for(service.delivery.rest(300), 60)
+        await service.delivery.settle()
+
+    service.run(work())
+    assert [channel for channel, _ in service.courier.sent] == channels[:MOST_OF_PLAYER]
+
+
 def test_a_channel_gives_its_place_up_after_a_while_and_its_tries_do_not_count(service: Told) -> None:
     service.add("bob", "slow")
     write_due(service, "slow", "slow")

@@ -369,19 +369,6 @@ def test_a_push_that_is_too_large_is_not_sent_again(pushing: Told, browser: Brow
     assert (pushing.channel(channel).works, pushing.channel(channel).failures) == (True, 1)
 
 
-@pytest.mark.parametrize("status", [301, 307, 400, 500, 502])
-def test_after_any_other_answer_it_is_sent_again(status: int, pushing: Told, browser: Browser, hook: Receiver) -> None:
-    game, mover, _, channel = started(pushing, browser)
-    hook.turns = [answers(status, Location="/elsewhere")]
-    mover.send(move_of(mover, game))
-    pushing.deliver(TURN_WAIT)
-    assert len(hook.posts) == 1
-    pushing.deliver(60)
-    assert [each.target for each in hook.posts] == [browser.path] * 2
-    assert pushing.channel(channel).works
-    assert hook.posts[0].body != hook.posts[1].body  # sealed anew
-
-
 def test_a_browser_that_has_moved_inside_the_network_is_not_pushed_to(
     pushing: Told, browser: Browser, hook: Receiver
 ) -> None:

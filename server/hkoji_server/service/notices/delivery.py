@@ -46,6 +46,8 @@ NOTICE_PACE: Final = 5.0
 """The most seconds between two looks, on average, if nothing wakes the delivery."""
 _GATHERING: Final = 0.02
 """How many seconds after it is woken it looks, so that what is written together is leased together."""
+_REFILLING: Final = 0.2
+"""The same while notices wait for places: a look goes through all of them, and places become free one by one."""
 _AGAIN: Final = 1.0
 """After how many seconds it looks again for what is due and has no place, or is held by others."""
 LEASE: Final = 120
@@ -120,7 +122,7 @@ class NoticeDelivery:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
-                await asyncio.sleep(_GATHERING)
+                await asyncio.sleep(_REFILLING if self._held_up else _GATHERING)
         self._woken.clear()
 
     async def look(self) -> float:

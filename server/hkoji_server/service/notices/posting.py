@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import ClassVar, Final
 
 from hkoji.errors import NotDeliveredError, TooManyError
@@ -55,7 +56,7 @@ class PostCourier(ABC):
 
     def host_of(self, target: str) -> str:
         """Returns the host of a channel's target, with its port."""
-        return self._url(target).authority
+        return _authority_of(self._address(target))
 
     def show_target(self, target: str) -> str:
         """Returns a target without what may be secret."""
@@ -93,6 +94,12 @@ class PostCourier(ABC):
 
     def _seconds(self) -> int:
         return int(self._sources.clock().timestamp())
+
+
+@lru_cache(maxsize=2000)
+def _authority_of(address: str) -> str:
+    # Each look of the delivery asks for the host of every channel that is due, and these may be a thousand.
+    return parse_webhook_url(address, private=True).authority
 
 
 def verify_taken(answer: PostAnswer) -> None:
