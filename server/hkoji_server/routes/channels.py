@@ -11,7 +11,7 @@ from hkoji.errors import MalformedError
 from hkoji.log.canonical import encode
 from hkoji.messages.text import tell
 from hkoji_server.routes import models
-from hkoji_server.routes.plain import NO_STORE, logged_in
+from hkoji_server.routes.plain import logged_in
 from hkoji_server.routes.problems import answering
 from hkoji_server.routes.service import UseCases
 from hkoji_server.service.games.notice_rules import EVENTS
@@ -96,7 +96,7 @@ def make_channels_router(cases: UseCases) -> APIRouter:
     async def list_channels(player: me) -> Response:
         """The caller's channels."""
         found = [await shown(each) for each in await cases.store.channels(player)]
-        return JSONResponse({"channels": found}, headers=NO_STORE)
+        return JSONResponse({"channels": found})
 
     @router.post("", **answering(wire.ChannelModel, 201, 400, 401, 403, 409, 422, 429))
     async def add(request: ChannelRequest, player: me) -> Response:
@@ -113,21 +113,21 @@ def make_channels_router(cases: UseCases) -> APIRouter:
                 )
             wished = WishedMailbox(request.target, request.lang, request.orders, request.settings)
             channel = await cases.channels.find(player, await cases.mailboxes.wish(player, wished))
-            return JSONResponse(await shown(channel), 201, NO_STORE)
+            return JSONResponse(await shown(channel), 201)
         events = EVENTS if request.events is None else request.events
         target = _subscription(request) if request.kind == PUSH_KIND else request.target
         made = await cases.channels.add(player, request.kind, target, events, request.settings)
-        return JSONResponse(await shown(made), 201, NO_STORE)
+        return JSONResponse(await shown(made), 201)
 
     @router.post("/{channel}/confirm", **answering(wire.ChannelModel, 200, 400, 401, 403, 404, 429))
     async def confirm(channel: ChannelId, request: CodeRequest, player: me) -> Response:
         """Confirms a channel by the code of its first notice."""
-        return JSONResponse(await shown(await cases.channels.confirm(player, channel, request.code)), headers=NO_STORE)
+        return JSONResponse(await shown(await cases.channels.confirm(player, channel, request.code)))
 
     @router.post("/{channel}/test", **answering(wire.ChannelModel, 200, 400, 401, 404, 422, 429))
     async def test(channel: ChannelId, player: me) -> Response:
         """Sends a test notice. A channel that was turned off is on again if it arrives."""
-        return JSONResponse(await shown(await cases.channels.test(player, channel)), headers=NO_STORE)
+        return JSONResponse(await shown(await cases.channels.test(player, channel)))
 
     @router.delete("/{channel}", **answering(None, 204, 400, 401, 403, 404))
     async def remove(channel: ChannelId, player: me) -> None:

@@ -34,7 +34,7 @@ _RETRY: Final = 2000
 _MOST_AFTER: Final = 2**31
 _NUMBER: Final = re.compile(r"-1|0|[1-9][0-9]{0,9}")
 _ALIVE: Final = b":\n\n"
-_FIELDS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_FIELDS: Final = {"X-Accel-Buffering": "no"}
 
 LastEventId = Annotated[str | None, Header(description="The `id` of the last event that was read")]
 Lasting = Annotated[int, Query(ge=0, le=LONGEST_STREAM, description="End the stream after so many seconds")]

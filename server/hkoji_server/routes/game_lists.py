@@ -14,7 +14,7 @@ from hkoji import wire
 from hkoji.errors import InvalidError
 from hkoji.messages.text import tell
 from hkoji_server.routes import answer_json, models
-from hkoji_server.routes.plain import LOGIN, NO_STORE, Parameter, PlainEndpoint, read_header, read_login, read_query
+from hkoji_server.routes.plain import LOGIN, Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.problems import answering
 from hkoji_server.routes.service import UseCases
 from hkoji_server.store import game_values
@@ -77,7 +77,7 @@ class ListEndpoint(PlainEndpoint):
         found = await self._cases.store.games(query)
         cursor = cursor_of(query, found[-1]) if len(found) == query.limit else None
         late = self._cases.late()
-        return Response(answer_json.games_bytes(found, cursor, late), media_type="application/json", headers=NO_STORE)
+        return Response(answer_json.games_bytes(found, cursor, late), media_type="application/json")
 
     @abstractmethod
     async def read(self, scope: Scope) -> game_values.Query:
@@ -171,6 +171,6 @@ def make_finished_router(cases: UseCases) -> APIRouter:
         shown = answer_json.finished_bytes(
             page.games, more=page.more, last=page.last, before=page.before, late=cases.late()
         )
-        return Response(shown, media_type="application/json", headers=NO_STORE)
+        return Response(shown, media_type="application/json")
 
     return router

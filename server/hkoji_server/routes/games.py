@@ -25,7 +25,6 @@ from hkoji_server.routes.event_streams import LongPoll
 from hkoji_server.routes.plain import (
     GAME,
     LOGIN,
-    NO_STORE,
     Parameter,
     PlainEndpoint,
     logged_in,
@@ -71,7 +70,7 @@ class ViewEndpoint(PlainEndpoint):
         waits = clock is not None and clock.deadline is not None and clock.to_move != player
         head = await self._head(game) if waits else None
         shown = answer_json.view_with(body, lines, clock, self._cases.late(), head)
-        return Response(shown, media_type="application/json", headers=NO_STORE)
+        return Response(shown, media_type="application/json")
 
     async def _head(self, game: str) -> SignedHead | None:
         try:
@@ -153,7 +152,7 @@ class HeadEndpoint(PlainEndpoint):
         """Returns the signed head."""
         signed = await self._cases.views.head(GAME.read(scope["path_params"]))
         shown = format_signed(signed.statement.text, signed.sig)
-        return Response(shown, media_type="application/json", headers=NO_STORE)
+        return Response(shown, media_type="application/json")
 
 
 def make_games_router(cases: UseCases) -> APIRouter:
@@ -185,7 +184,7 @@ def make_games_router(cases: UseCases) -> APIRouter:
         """The service's signature on its origin and on what the caller has drawn."""
         statement = make_origin(nonce=nonce, origin=cases.origin)
         sig = cases.key.sign(sshsig.ORIGIN, statement.message)
-        return JSONResponse(answer_json.signed_json(statement.text, sig), headers=NO_STORE)
+        return JSONResponse(answer_json.signed_json(statement.text, sig))
 
     @router.post("/offers", tags=["games"], **answering(wire.OfferModel, 201, 400, 401, 422))
     async def offer(request: models.OfferRequest, player: me) -> Response:
@@ -198,9 +197,9 @@ def make_games_router(cases: UseCases) -> APIRouter:
         """A game as a spectator sees it. A browser is sent to its page."""
         summary, state = await cases.views.spectate(game)
         if wants_page(request.headers.get("accept", "")):
-            return RedirectResponse(f"/g/{game}", 303, {**NO_STORE, "Vary": "Accept"})
+            return RedirectResponse(f"/g/{game}", 303, {"Vary": "Accept"})
         shown = answer_json.spectator_bytes(summary, cases.late(), state.to_json(), state.shape())
-        return Response(shown, media_type="application/json", headers={**NO_STORE, "Vary": "Accept"})
+        return Response(shown, media_type="application/json", headers={"Vary": "Accept"})
 
     @router.post(
         "/games/{game}/recovery",
@@ -236,13 +235,13 @@ def make_games_router(cases: UseCases) -> APIRouter:
     @router.get("/games/{game}/clock", tags=["games"], **answering(wire.ClockModel, 200, 400, 404))
     async def clock(game: models.GameId) -> Response:
         """The agreement of a game, and what its clocks show."""
-        return JSONResponse(answer_json.clock_json(await cases.statements.clock(game), cases.late()), headers=NO_STORE)
+        return JSONResponse(answer_json.clock_json(await cases.statements.clock(game), cases.late()))
 
     @router.get("/outages", tags=["games", "service"], **answering(wire.OutagesModel, 200))
     async def outages() -> Response:
         """All times in which the service took no entries."""
         found = [outage.to_json() for outage in sorted(await cases.store.outages())]
-        return JSONResponse({"outages": found}, headers=NO_STORE)
+        return JSONResponse({"outages": found})
 
     return router
 
@@ -268,13 +267,13 @@ def make_talk_router(cases: UseCases) -> APIRouter:
         found = await cases.talk.heard(game, player, after, limit + 1)
         following = found[limit - 1].number if len(found) > limit else None
         shown = [answer_json.message_json(each) for each in found[:limit]]
-        return JSONResponse({"messages": shown, "next": following}, headers=NO_STORE)
+        return JSONResponse({"messages": shown, "next": following})
 
     @router.post(_TALK, **answering(wire.MessageModel, 201, 400, 401, 403, 404, 409, again="The same message again"))
     async def say(game: models.GameId, player: me, signed: models.SignedRequest) -> Response:
         """Keeps a signed message for the other player."""
         kept, fresh = await cases.talk.say(game, player, signed.text, signed.sig)
-        return JSONResponse(answer_json.message_json(kept), 201 if fresh else 200, NO_STORE)
+        return JSONResponse(answer_json.message_json(kept), 201 if fresh else 200)
 
     @router.delete(f"{_TALK}/{{number}}", **answering(None, 204, 400, 401, 403, 404))
     async def take_back(game: models.GameId, player: me, number: _MessageNumber) -> None:
@@ -285,6 +284,6 @@ def make_talk_router(cases: UseCases) -> APIRouter:
     async def last_heard(player: me) -> Response:
         """The last message of the opponent in each of the caller's games in which there is one."""
         found = [each._asdict() for each in await cases.talk.last_heard(player)]
-        return JSONResponse({"games": found}, headers=NO_STORE)
+        return JSONResponse({"games": found})
 
     return router

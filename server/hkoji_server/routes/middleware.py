@@ -94,7 +94,7 @@ class RequestFrame:
                 own = (NUMBER, number.encode()), (TIME, self._time().encode())
                 headers = [*message["headers"], *self._headers, *own]
                 given = {name for name, _ in message["headers"]}
-                if b"cache-control" not in given:
+                if b"cache-control" not in given:  # as of all answers with something private
                     headers.append(_UNSTORED)
                 if _POLICY[0] not in given:  # a browser would enforce both
                     headers.append(_POLICY)

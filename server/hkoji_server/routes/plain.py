@@ -29,7 +29,6 @@ from hkoji_server.service.players.players import Players
 
 T = TypeVar("T")
 
-NO_STORE: Final = {"Cache-Control": "no-store"}
 INVITATION_PATH: Final = "/i/{game}"
 """The address of the page of a link."""
 STOP_PREFIX: Final = "/v1/mail/stop/"

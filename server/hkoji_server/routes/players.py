@@ -13,7 +13,7 @@ from pydantic import Field
 from hkoji import wire
 from hkoji.game.agreement import read_agreement
 from hkoji_server.routes import answer_json, models
-from hkoji_server.routes.plain import BEARER, NO_STORE, client_address, logged_in
+from hkoji_server.routes.plain import BEARER, client_address, logged_in
 from hkoji_server.routes.problems import answering
 from hkoji_server.routes.service import UseCases
 from hkoji_server.service.games.invitations import Choices
@@ -73,13 +73,13 @@ def make_players_router(cases: UseCases) -> APIRouter:
     @router.post("/login/challenge", tags=["players"], **answering(wire.ChallengeModel, 201))
     async def challenge() -> Response:
         """A fresh text to sign."""
-        return JSONResponse({"text": await cases.players.challenge()}, 201, NO_STORE)
+        return JSONResponse({"text": await cases.players.challenge()}, 201)
 
     @router.post("/login", tags=["players"], **answering(wire.TokenModel, 200, 400, 401, 403, 404))
     async def login(request: models.LoginRequest) -> Response:
         """A token for a signed challenge."""
         token, expires = await cases.players.login(request.name, request.text, request.sig)
-        return JSONResponse({"token": token, "expires": expires}, 200, NO_STORE)
+        return JSONResponse({"token": token, "expires": expires})
 
     @router.post("/logout", tags=["players"], **answering(None, 204, 401))
     async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(BEARER)]) -> None:
@@ -97,7 +97,7 @@ def make_players_router(cases: UseCases) -> APIRouter:
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
     def shown(found: Choices) -> Response:
-        return JSONResponse({"invites": found.invites, "known": list(found.known)}, headers=NO_STORE)
+        return JSONResponse({"invites": found.invites, "known": list(found.known)})
 
     @router.get("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 401))
     async def settings(player: me) -> Response:
@@ -112,7 +112,7 @@ def make_players_router(cases: UseCases) -> APIRouter:
     @router.get("/me/blocks", tags=["players"], **answering(wire.BlocksModel, 200, 401))
     async def blocks(player: me) -> Response:
         """The players whom the caller has blocked."""
-        return JSONResponse({"blocks": list(await cases.store.blocks(player))}, headers=NO_STORE)
+        return JSONResponse({"blocks": list(await cases.store.blocks(player))})
 
     @router.put("/me/blocks/{name}", tags=["players"], **answering(None, 204, 400, 401, 404, 422))
     async def block(name: models.Name, player: me) -> None:
@@ -130,6 +130,6 @@ def make_players_router(cases: UseCases) -> APIRouter:
         if request.agreement is not None:
             await cases.games.verify_invitation(read_agreement(request.agreement), player)
         gateway = await cases.held_players.invite(request.name, request.address, request.lang, player)
-        return JSONResponse(gateway.to_json(), 201, NO_STORE)
+        return JSONResponse(gateway.to_json(), 201)
 
     return router

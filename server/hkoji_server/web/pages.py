@@ -30,7 +30,7 @@ from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji.show.games import SHOWN_GAMES, board_type, brief_type
 from hkoji.show.terms import clock_words
 from hkoji.study.stops import ALL, GUEST, HOST, SPECTATOR, Eyes
-from hkoji_server.routes.plain import INVITATION_PATH, NO_STORE, STOP_PREFIX, wants_page
+from hkoji_server.routes.plain import INVITATION_PATH, STOP_PREFIX, wants_page
 from hkoji_server.routes.service import UseCases
 from hkoji_server.service.mail.commands import stop_by_token
 from hkoji_server.settings import Registration
@@ -267,9 +267,8 @@ def make_stop_router(cases: UseCases) -> APIRouter:
     router = APIRouter()
 
     def page(request: Request, **values: object) -> Response:
-        return html(
-            request, rendered("stop.html", reader_of(request), web=False, **values), web=False, headers=NO_STORE
-        )
+        body = rendered("stop.html", reader_of(request), web=False, **values)
+        return html(request, body, web=False, headers={"Cache-Control": "no-store"})
 
     @router.get(STOP_PREFIX + "{token}", **_STOP_ROUTE)
     async def stop_page(request: Request, token: Annotated[str, _TOKEN]) -> Response:  # noqa: ARG001 # see above
