@@ -14,12 +14,7 @@ from enum import IntEnum
 from typing import Final, ParamSpec
 
 from hkoji.audit.card_checks import Commitments, PlayedCards
-from hkoji.audit.checks import (
-    verify_key_named,
-    verify_receipt_entry,
-    verify_receipt_time,
-    verify_receipts_complete,
-)
+from hkoji.audit.checks import verify_key_named, verify_receipt_entry, verify_receipt_time, verify_receipts_complete
 from hkoji.audit.keyring import (
     ExpectedKeys,
     Keyring,

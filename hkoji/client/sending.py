@@ -16,15 +16,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.kept.home import MAIL_WISHES
 from hkoji.client.service import utc_now
 from hkoji.client.verified_log import KnownGame, VerifiedLog, verify_head
-from hkoji.errors import (
-    ConflictError,
-    HkojiError,
-    IllegalError,
-    LoginError,
-    NotShownError,
-    RevokedError,
-    TrustError,
-)
+from hkoji.errors import ConflictError, HkojiError, IllegalError, LoginError, NotShownError, RevokedError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import format_duration
 from hkoji.game.clock import parse_time

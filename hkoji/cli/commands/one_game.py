@@ -7,17 +7,7 @@ from typing import Annotated
 import typer
 
 from hkoji.cli import completion
-from hkoji.cli.commands.arguments import (
-    MOVES,
-    Game,
-    Json,
-    Notation,
-    Offline,
-    OptionalGame,
-    Origin,
-    Plain,
-    Yes,
-)
+from hkoji.cli.commands.arguments import MOVES, Game, Json, Notation, Offline, OptionalGame, Origin, Plain, Yes
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 

@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from hkoji.errors import (
-    CommitmentError,
-    ForbiddenError,
-    IllegalError,
-    MalformedError,
-    NotUnderstoodError,
-)
+from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Dealer, Terms, parse_terms, verify_entropy

@@ -26,17 +26,7 @@ from hkoji.messages.text import any_of, tell
 from hkoji.rules.cards import NAME_CARDS, NUMBERS, UNKNOWN, Cards, Pack, Pair, put
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Reveal, Seat
 from hkoji.rules.hanamikoji import actions, position
-from hkoji.rules.hanamikoji.actions import (
-    ALL_USED,
-    NAMES,
-    PACK,
-    SECRET,
-    TRADE_OFF,
-    answers,
-    choice_set,
-    read,
-    taken,
-)
+from hkoji.rules.hanamikoji.actions import ALL_USED, NAMES, PACK, SECRET, TRADE_OFF, answers, choice_set, read, taken
 from hkoji.rules.hanamikoji.position import HanamikojiOptions, HanamikojiPosition
 from hkoji.rules.protocol import Due, Hidden, Json, close
 

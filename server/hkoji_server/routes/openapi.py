@@ -17,16 +17,8 @@ from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import is_typeddict
 
 from hkoji import wire
-from hkoji_server.routes.game_lists import (
-    AllGamesEndpoint,
-    OwnGamesEndpoint,
-)
-from hkoji_server.routes.games import (
-    EntriesEndpoint,
-    HeadEndpoint,
-    LogEndpoint,
-    ViewEndpoint,
-)
+from hkoji_server.routes.game_lists import AllGamesEndpoint, OwnGamesEndpoint
+from hkoji_server.routes.games import EntriesEndpoint, HeadEndpoint, LogEndpoint, ViewEndpoint
 from hkoji_server.routes.plain import tagged_answer
 from hkoji_server.routes.problems import MEDIA_TYPE, REFERENCE, problem_responses
 

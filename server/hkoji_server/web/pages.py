@@ -37,16 +37,7 @@ from hkoji_server.settings import Registration
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import GameSummary, OpenFilter, Query
 from hkoji_server.web.game_page import example, look
-from hkoji_server.web.rendering import (
-    CompressedPage,
-    Reader,
-    compressed,
-    edition,
-    html,
-    reader_of,
-    rendered,
-    unchanged,
-)
+from hkoji_server.web.rendering import CompressedPage, Reader, compressed, edition, html, reader_of, rendered, unchanged
 from hkoji_server.web.static_files import PATH as STATIC_PATH
 from hkoji_server.web.static_files import SERVICE_WORKER, send_service_worker, send_static
 

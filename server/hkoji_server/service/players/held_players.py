@@ -18,14 +18,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hkoji.errors import (
-    ExistsError,
-    ForbiddenError,
-    IllegalError,
-    MalformedError,
-    NotFoundError,
-    WrongValueError,
-)
+from hkoji.errors import ExistsError, ForbiddenError, IllegalError, MalformedError, NotFoundError, WrongValueError
 from hkoji.game.agreement import DAY, Agreement, format_duration
 from hkoji.game.clock import add_seconds
 from hkoji.game.entry_kinds import Invite, Open

@@ -51,17 +51,7 @@ from hkoji_server.store.statements import (
     same_place,
     summary_values,
 )
-from hkoji_server.store.tables import (
-    CHANNEL,
-    ENTRY,
-    GAME,
-    OPENING,
-    OUTBOX,
-    PLAYER,
-    RETIRED,
-    SECRET,
-    STATEMENT,
-)
+from hkoji_server.store.tables import CHANNEL, ENTRY, GAME, OPENING, OUTBOX, PLAYER, RETIRED, SECRET, STATEMENT
 from hkoji_server.store.time_contract import latest
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
