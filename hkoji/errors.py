@@ -446,8 +446,8 @@ class NotDeliveredError(HkojiError):
 
     code = "not-delivered"
 
-    def __init__(self, reason: str, *, hint: str = "") -> None:
-        super().__init__(tell("nothing could be delivered: {reason}", reason=reason), hint=hint)
+    def __init__(self, reason: str) -> None:
+        super().__init__(tell("nothing could be delivered: {reason}", reason=reason))
         self.reason = reason
 
 

@@ -82,14 +82,7 @@ class TimeControl(NamedTuple):
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the control as it stands in an agreement."""
-        return {
-            "add": self.add,
-            "bank": self.bank,
-            "cap": self.cap,
-            "move": self.move,
-            "rest": self.rest,
-            "zone": self.zone,
-        }
+        return dict(sorted(self._asdict().items()))
 
 
 def read_time_control(value: JsonValue) -> TimeControl:

@@ -266,10 +266,10 @@ def sign_entry(entry: Entry, signer: Signer) -> bytes:
     return signer.sign(entry_namespace(entry), entry.message)
 
 
-def line_to_json(line: Line, *, receipts: bool = True) -> dict[str, JsonValue]:
-    """The object of a line; without its receipt if `receipts` is False."""
+def line_to_json(line: Line) -> dict[str, JsonValue]:
+    """The object of a line, with its receipt if it has one."""
     value: dict[str, JsonValue] = {"entry": line.entry.text, "sig": encode_base64(line.sig)}
-    if receipts and line.receipt:
+    if line.receipt:
         value["receipt"] = {"sig": encode_base64(line.receipt.sig), "text": line.receipt.receipt.text}
     return value
 
