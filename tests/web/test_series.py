@@ -13,10 +13,10 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Series
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.guests import DAYS
 from tests.support.homes import Homes
 from tests.support.page_player import PagePlayer, RefusedByPageError, page_player
 from tests.support.service import Player, Service
-from tests.web.test_join import DAYS
 
 
 @pytest.fixture
