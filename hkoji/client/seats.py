@@ -70,14 +70,15 @@ def is_link(text: str) -> bool:
 def read_invite_link(text: str) -> InviteLink:
     """Reads a link, or the whole command `hkoji join 'LINK'` that `hkoji new --link` has printed.
 
-    Raises `UsageError` for anything else. The error does not repeat the code.
+    A query before the code is ignored: some programs that pass links on add one. Raises `UsageError` for anything
+    else. The error does not repeat the code.
     """
     line = text.strip()
     if (command := _COMMAND.fullmatch(line)) is not None:
         line = command[1]
     line = line.strip().strip(_QUOTES).strip()
     address, mark, code = line.partition("#")
-    server, way, game = address.rpartition("/i/")
+    server, way, game = address.partition("?")[0].rpartition("/i/")
     if len(line) > LONGEST_LINK or not way:
         raise UsageError(
             tell("{text!r} is not the link of an invitation", text=shorten(address.partition(_ESCAPED_MARK)[0])),

@@ -7,9 +7,9 @@ import { base64, bytes, decode, encode, lineText, sha256, signed, to64 } from '.
 import { seconds } from '../log/times.js';
 import * as write from '../log/write.js';
 
-/** The link of an invitation in an address: the game and the code, or null. @param {string} address */
+/** The link of an invitation in an address, also one with a query: the game and the code, or null. @param {string} address */
 export function readLink(address) {
-  const found = /\/i\/([0-9a-f]{32})#([0-9a-f]{32})$/.exec(address);
+  const found = /\/i\/([0-9a-f]{32})(?:\?[^#]*)?#([0-9a-f]{32})$/.exec(address);
   return found && { game: found[1], code: found[2] };
 }
 
