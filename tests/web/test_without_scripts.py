@@ -256,13 +256,18 @@ def test_a_player(service: Service, players: tuple[Player, Player]) -> None:
     assert "/p/alice" not in page.values("href")
 
 
-def test_lists_name_no_game_of_a_link(service: Service, players: tuple[Player, Player]) -> None:
-    host, _ = players
+def test_lists_name_a_game_of_a_link_when_somebody_has_joined_it(
+    service: Service, players: tuple[Player, Player]
+) -> None:
+    host, guest = players
     public, hidden = host.new(), host.new(link=link_key(CODE))
-    for path in ("/", "/p/alice"):
-        links = read(service, path).values("href")
-        assert f"/g/{hidden}" not in links
-        assert f"/g/{public}" in links
+    lists = ("/", "/p/alice", "/v1/games?player=alice")
+    for path in lists:
+        page = open_page(service, path).body.decode()
+        assert hidden not in page
+        assert public in page
+    guest.join(hidden, link_key(CODE))
+    assert all(hidden in open_page(service, path).body.decode() for path in lists)
 
 
 def test_a_service_without_pages(tmp_path: Path) -> None:
