@@ -19,22 +19,23 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.guests import DAYS, bring_guest, load_anew, part, seated
 from tests.support.service import Player, Service, serving
 from tests.support.time_by_hand import ServedClock
-from tests.support.timed_games import a_gift, a_wish, state
+from tests.support.timed_games import a_wish, state
 from tests.support.visits import Faults
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 
-def do(page: Page, name: str) -> Locator:
-    return page.locator(f"[data-do={name}]")
+def do(where: Page | Locator, name: str) -> Locator:
+    return where.locator(f"[data-do={name}]")
 
 
-def press(page: Page, name: str) -> None:
-    """Presses a button under *More*, and waits for the page that follows."""
-    if not do(page, name).is_visible():
-        page.locator("[data-role=more] > summary").click()
+def press(where: Locator, name: str) -> None:
+    """Presses a button, where it may have to be opened, and waits for the page that follows."""
+    page = where.page
+    if not do(where, name).is_visible():
+        where.locator("> summary").click()
     with page.expect_navigation():
-        do(page, name).click()
+        do(where, name).click()
     part(page, "more").wait_for(state="attached")
 
 
@@ -48,11 +49,12 @@ def test_time_is_given_while_the_opponent_owes(host: Player, guest: Player, tab:
     before = clock(host, game)["deadline"]
     tab.locator("[data-role=more] > summary").click()
     part(tab, "give").locator("select").select_option("3")
-    press(tab, "give")
+    press(part(tab, "more"), "give")
     gifts = clock(host, game)["gifts"]
     assert isinstance(gifts, list)
     assert [each["seconds"] for each in gifts] == [3 * DAY]
     assert clock(host, game)["deadline"] != before
+    expect(tab.locator("#play .said")).to_have_text(f"{guest.name} has given more time.")
     host.send(host.make_move(host.course(game), host.course(game).state.legal_actions()[0]))
     load_anew(tab)
     expect(part(tab, "turn")).to_have_text("It is your turn")
@@ -62,12 +64,16 @@ def test_time_is_given_while_the_opponent_owes(host: Player, guest: Player, tab:
 def test_a_wish_to_call_off_is_withdrawn_and_two_end_the_game(host: Player, guest: Player, tab: Page) -> None:
     game = seated(tab, host, guest, Hanamikoji())
     name = host.course(game).setup.names[1]
-    press(tab, "annul")
+    press(part(tab, "more"), "annul")
     assert clock(host, game)["annul"] == [name]
-    press(tab, "withdraw")
+    press(part(tab, "more"), "withdraw")
     assert clock(host, game)["annul"] == []
     assert state(host, game, a_wish(host, game)).status == 201
-    press(tab, "annul")
+    press(part(tab, "more"), "annul")  # this page does not know yet that it would agree
+    assert clock(host, game)["annul"] == [host.name]
+    expect(do(part(tab, "more"), "annul")).to_be_hidden()
+    expect(part(tab, "agree")).to_contain_text("asks to call the game off")
+    press(part(tab, "agree"), "annul")
     assert host.course(game).finished
     assert part(tab, "hand").is_hidden()
 
@@ -78,7 +84,7 @@ def test_a_player_resigns_after_a_second_question(host: Player, guest: Player, t
     part(tab, "resign").locator("summary").click()
     expect(do(tab, "resign")).to_have_text("Resign for good?")
     assert not host.course(game).finished
-    press(tab, "resign")
+    press(part(tab, "more"), "resign")
     assert host.course(game).finished
     expect(part(tab, "over")).to_be_visible()
 
@@ -142,14 +148,6 @@ def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Play
     html = host.service.ask("GET", f"/g/{game}").body.decode()
     assert "our secret" not in html
     assert json.dumps(game)[1:-1] in html
-
-
-def test_a_gift_of_the_opponent_is_shown(host: Player, guest: Player, tab: Page) -> None:
-    game = seated(tab, host, guest, Hanamikoji(first="guest"))
-    before = tab.locator("[data-role=deadline]").get_attribute("datetime")
-    assert state(host, game, a_gift(host, game, DAY)).status == 201
-    load_anew(tab)
-    assert tab.locator("[data-role=deadline]").get_attribute("datetime") != before
 
 
 def test_a_move_that_was_refused_is_chosen_again_and_not_signed_twice(

@@ -139,7 +139,10 @@ function showOpen({ id }, code) {
 /** What buttons do. */
 function bind({ copy, deeds }, game) {
   deeds({
-    annul: () => client.annul(game),
+    async annul(pressed) {
+      await game.refresh();
+      if (asked(game) === place('agree').contains(pressed)) await client.annul(game); // else the page shows it now
+    },
     cancel: () => game.cancel(),
     decline: () => client.decline(game),
     give: () => client.give(game, Number(place('give').querySelector('select').value)),
@@ -165,12 +168,17 @@ function bind({ copy, deeds }, game) {
   });
 }
 
-function showMore({ clock, session: { me }, status }, { actor, deadline, seat }) {
+/** Whether the opponent asks to call the game off. */
+const asked = ({ clock, session: { me } }) => clock?.annul.some(name => name !== me.name) ?? false;
+
+function showMore(game, { actor, deadline, seat }) {
+  const { session: { me }, status } = game;
   document.querySelector('.aside')?.prepend(copyOf('t-more'));
   if (status !== 'playing') return;
-  const wished = clock?.annul.includes(me.name) ?? false;
+  const wished = game.clock?.annul.includes(me.name) ?? false;
   place('give').hidden = !deadline || actor !== 1 - seat;
-  place('annul').hidden = wished;
+  place('annul').hidden = wished || asked(game);
+  place('agree').hidden = !asked(game);
   place('withdraw').hidden = !wished;
 }
 
