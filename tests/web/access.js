@@ -58,6 +58,16 @@
     const { width, height } = each.getBoundingClientRect();
     return !inText && (width < 43.9 || height < 43.9);
   }).map(each => `${name(each)} ${Object.values(each.getBoundingClientRect().toJSON()).slice(2, 4).map(Math.round)}`);
+  const lines = (node, start, end) => {
+    const range = document.createRange();
+    range.setStart(node, start);
+    range.setEnd(node, end);
+    return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+  };
+  const broken = [...document.querySelectorAll('h1, .where, button, summary, .after a')].filter(shown)
+    .flatMap(each => [...each.childNodes]).filter(node => node.nodeType === Node.TEXT_NODE)
+    .flatMap(node => [...node.data.matchAll(/[\p{L}\p{N}]+/gu)].filter(({ 0: word, index }) => lines(node, index, index + word.length) > 1)
+      .map(([word]) => word));
   const sideways = document.documentElement.scrollWidth - innerWidth;
-  return { small, pale, tight, sideways: Math.max(0, sideways) };
+  return { small, pale, tight, broken, sideways: Math.max(0, sideways) };
 })()
