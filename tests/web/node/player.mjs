@@ -92,14 +92,14 @@ function lock(name, work) {
 const sessionStorage = {
   getItem: name => values.get(name) ?? null, setItem: (name, value) => values.set(name, value), clear: () => values.clear(),
 };
-for (const [name, value] of Object.entries({ navigator: { locks: { request: lock } }, sessionStorage })) {
+const databases = async () => readdirSync(folder).filter(each => each.endsWith('.json')).map(each => ({ name: `hkoji-${each.slice(0, -5)}` }));
+for (const [name, value] of Object.entries({ indexedDB: { databases }, navigator: { locks: { request: lock } }, sessionStorage })) {
   Object.defineProperty(globalThis, name, { value });
 }
 
-const kept = async () => readdirSync(folder).filter(each => each.endsWith('.json')).map(each => each.slice(0, -5));
 // A fingerprint may have a slash, which no name of a file can have.
 const open_ = name => openFile(name.replaceAll('/', '_'));
-const session = new Session({ origin, check, open: open_, kept });
+const session = new Session({ origin, check, open: open_ });
 const games = new Map();
 const gameOf = id => games.get(id) ?? games.set(id, new Game(session, id)).get(id);
 const unhex = text => Uint8Array.from(text.match(/../g), each => parseInt(each, 16));

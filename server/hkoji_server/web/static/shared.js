@@ -61,8 +61,7 @@ export function inWorker(base) {
   })]);
 }
 
-const HIDDEN_PAUSE = 60_000; // a hidden tab asks once a minute, because it holds no stream
-const LONGEST_PAUSE = 60_000;
+const LONGEST_PAUSE = 60_000; // a hidden tab asks as often, because it holds no stream
 
 /** Reads server-sent events from the body of an answer. @param {ReadableStream<Uint8Array>} body */
 export async function* events(body) {
@@ -147,6 +146,6 @@ export function follow(session, hear) {
     }, signal)).catch(() => {}); // the tab was hidden before its turn came
   }
   document.addEventListener('visibilitychange', changed);
-  setInterval(() => { if (document.hidden) count() }, HIDDEN_PAUSE);
+  setInterval(() => { if (document.hidden) count() }, LONGEST_PAUSE);
   changed();
 }

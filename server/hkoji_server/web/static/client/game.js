@@ -7,7 +7,7 @@ import { base64, bytes, decode, encode, lineText, sha256, signed, to64 } from '.
 import { seconds } from '../log/times.js';
 import * as write from '../log/write.js';
 
-/** The link of an invitation in an address, also one with a query: the game and the code, or null. @param {string} address */
+/** The game and the code of an invitation's address, also of one with a query; or null. @param {string} address */
 export function readLink(address) {
   const found = /\/i\/([0-9a-f]{32})(?:\?[^#]*)?#([0-9a-f]{32})$/.exec(address);
   return found && { game: found[1], code: found[2] };
@@ -242,7 +242,6 @@ export async function open(session, { ruleset, agreement, invite }) {
   });
 }
 
-const DAY_SECONDS = 86_400;
 const NOTHING_SEEN = '0'.repeat(64);
 
 /** Says something about the last entry to the service: `give` with the seconds, or `annul`. */
@@ -257,7 +256,7 @@ function about(game, kind, more = {}) {
 }
 
 /** Gives the opponent so many days for the entry that they owe. */
-export const give = (game, days) => about(game, 'give', { seconds: days * DAY_SECONDS });
+export const give = (game, days) => about(game, 'give', { seconds: days * 86_400 });
 
 /** Asks to call the game off; the service ends it when both have asked about the same entry. */
 export const annul = game => about(game, 'annul');

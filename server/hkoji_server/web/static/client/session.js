@@ -17,13 +17,6 @@ export const STORES = [
 const VERSION = 1;
 const PREFIX = 'hkoji-';
 
-/** Tells which services this browser has kept something of, by the fingerprints of their keys. */
-export async function keptServices() {
-  const found = await indexedDB.databases();
-  const names = found.map(each => each.name ?? '').filter(name => name.startsWith(PREFIX));
-  return names.map(name => name.slice(PREFIX.length));
-}
-
 /** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
 const answer = request => new Promise((done, fail) => {
   request.onsuccess = () => done(request.result);
@@ -100,11 +93,10 @@ const CLOCK_SECONDS = 120;
 
 export class Session {
   /** `check` is that of log/check.js, in a page by a worker. Tests bring another storage. */
-  constructor({ origin, check, open = openStore, kept = keptServices }) {
+  constructor({ origin, check, open = openStore }) {
     this.origin = origin;
     this.check = check;
     this.open = open;
-    this.kept = kept;
     /** @type {[string, object][]} keys and values of WORDS for the player, each once */ this.remarks = [];
     /** by how many seconds the service's clock is ahead of this device's */ this.ahead = 0;
     /** @type {any} */ this.service = null;
@@ -188,9 +180,10 @@ export class Session {
     const service = this.service = await this.json('GET', '/v1/service');
     // The login is signed for this text, so an origin with a path or of another place is none that may be signed here.
     if (new URL(service.origin).href !== `${this.origin}/`) refuse('other-origin', { origin: service.origin });
-    const here = await fingerprint(service.key), others = (await this.kept()).filter(each => each !== here);
+    const here = await fingerprint(service.key), kept = (await indexedDB.databases()).map(each => each.name ?? '');
+    const others = kept.some(name => name.startsWith(PREFIX) && name !== PREFIX + here);
     this.store = await this.open(here);
-    if (others.length && !await this.store.get('meta', 'service')) refuse('other-service-key', { fingerprint: here });
+    if (others && !await this.store.get('meta', 'service')) refuse('other-service-key', { fingerprint: here });
     await this.load();
     return service;
   }
