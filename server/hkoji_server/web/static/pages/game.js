@@ -8,7 +8,7 @@ const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the f
 const TALK_DAYS = 7;
 const ASKED = { '-': 'play-answer', '>': 'play-order', '!': 'play-marker', '^': 'play-start' };
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
-const copyOf = id => /** @type {HTMLTemplateElement} */ (document.getElementById(id)).content.cloneNode(true);
+const copyOf = id => /** @type {any} */ (document.getElementById(id)).content.cloneNode(true);
 
 /** Returns whether the page follows the game: it does so for a player. @param {any} page */
 export async function run(page) {
@@ -229,19 +229,12 @@ async function offerPush(here) {
 
 const DEAD = 400; // for so many ms after each change nothing can be sent: a finger may be on its way to another button
 
-/** A card as the page draws it. @param {string} name @param {'card' | 'slip'} role @returns {HTMLElement} */
-function picture(name, role) {
-  const template = /** @type {HTMLTemplateElement} */ (document.getElementById(`t-${role}-${name}`));
-  return /** @type {any} */ (template.content.firstElementChild).cloneNode(true);
-}
+/** A card as the page draws it. @param {string} name @param {'card' | 'slip'} role */
+const picture = (name, role) => copyOf(`t-${role}-${name}`).firstElementChild;
 
-/** @param {Node[]} inside */
-function button(inside, press) {
-  const made = element('button');
-  made.type = 'button';
-  made.ariaPressed = 'false';
+function button(inside, press, ariaLabel = null) {
+  const made = Object.assign(element('button'), { type: 'button', ariaLabel, ariaPressed: 'false', onclick: press });
   made.append(...inside);
-  made.onclick = press;
   return made;
 }
 
@@ -279,8 +272,7 @@ function compose({ ruleset, names, hand, legal, say, send, composed }) {
 
   /** A row of buttons for actions, of which one is pressed. */
   function row(role, actions, face) {
-    const buttons = actions.map(each => button(face(each), () => press(each)));
-    buttons.forEach((made, n) => { made.ariaLabel = named(actions[n]); });
+    const buttons = actions.map(each => button(face(each), () => press(each), named(each)));
     const press = chosen => {
       buttons.forEach((made, n) => { made.ariaPressed = String(actions[n] === chosen); });
       ready(chosen);
