@@ -24,6 +24,7 @@ from tests.support.lying_server import LyingServer, lying_server
 from tests.support.service import HKOJI, Player, Service, serving
 from tests.support.time_by_hand import ServedClock
 from tests.support.times import now
+from tests.support.visits import Faults
 from tests.web.test_join import invite
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
@@ -247,9 +248,10 @@ def test_a_link_that_expires_while_its_page_is_open(host: Player, visitor: Calla
 
 @pytest.mark.parametrize("registration", ["code", "closed"])
 def test_a_service_that_asks_new_players_for_a_code(
-    tmp_path: Path, visitor: Callable[..., Page], registration: str
+    tmp_path: Path, visitor: Callable[..., Page], faults: Faults, registration: str
 ) -> None:
     data, page = tmp_path / "data", visitor()
+    faults.expect("403")
     with serving(data, forked=True) as first:
         host, port = Player(first, "alice").register(), first.port
         link = invite(host)
@@ -258,6 +260,12 @@ def test_a_service_that_asks_new_players_for_a_code(
         if registration == "closed":
             said(page, "This service takes no new players.")
             assert not page.locator("#invite-name").is_visible()
+            page.click("#invite-bring a")
+            expect(page.locator("#me-make")).to_contain_text("Nobody can register here now.")
+            page.goto(host.origin(), wait_until="networkidle")
+            expect(page.locator("#new-key")).to_have_text("Bring your key")
+            assert "hkoji register" not in page.content()
+            assert not page.locator("#home").is_visible()  # nothing was begun that could be finished
             page.goto("about:blank")
             return
         page.fill("#invite-name input[name=name]", "bob")
@@ -265,10 +273,17 @@ def test_a_service_that_asks_new_players_for_a_code(
         said(page, "This service asks new players for a code")
         words = [str(HKOJI), "admin", "invite", "--data", str(data)]
         code = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-1]
-        page.fill("#invite-name input[name=code]", code)
+        page.fill("#invite-name input[name=code]", "wrong")
         make_key(page, "bob")
         page.click("#save-ways summary")
         page.click("#save-password button")
+        page.click("#invite-go")
+        said(page, "the code is not one of this service's")
+        expect(page.locator("#invite-name input[name=name]")).to_have_value("bob")
+        page.reload()
+        page.fill("#invite-name input[name=code]", code)
+        make_key(page, "bob")
+        page.click("[data-do=save-have]")
         page.click("#invite-go")
         page.wait_for_url("**/g/*")
         page.goto("about:blank")  # it asks this service no more

@@ -104,7 +104,7 @@ class Pages:
         reader, cases = reader_of(request), self._cases
         facts = {
             "origin": cases.origin,
-            "registration": _REGISTRATION[cases.settings.registration],
+            **self._registration(),
             "key": cases.key.public,
             "games": _games(),
             "example": example(_FIRST, reader.language) if self._web else None,
@@ -186,7 +186,7 @@ class Pages:
 
     async def me(self, request: Request) -> Response:
         """The page of the reader's own key and settings, which scripts fill in."""
-        return self._page(request, "me.html", page="me")
+        return self._page(request, "me.html", page="me", headers=None, **self._registration())
 
     async def game(self, request: Request) -> Response:
         """The page of a game: as it stands, or with `at` as it stood after that entry."""
@@ -236,6 +236,10 @@ class Pages:
         if len(self._kept) > _KEPT:
             del self._kept[next(iter(self._kept))]
         return html(request, page, tag=tag)
+
+    def _registration(self) -> dict[str, object]:
+        how = self._cases.settings.registration
+        return {"registration": _REGISTRATION[how], "closed": how == "closed"}
 
     def _page(
         self, request: Request, template: str, *, page: str, headers: dict[str, str] | None = None, **values: object

@@ -45,7 +45,9 @@ export async function run(context) {
   place('home').hidden = false;
   await act(async () => {
     await session.meet();
-    const known = session.me && await session.store.get('meta', 'registered') === session.me.text;
+    place('home').hidden = !session.me; // an invitation was only looked at here
+    if (!session.me) return;
+    const known = await session.store.get('meta', 'registered') === session.me.text;
     place(known ? 'home-lists' : 'home-key').hidden = false;
     if (!known) return;
     place('new-game').hidden = false;

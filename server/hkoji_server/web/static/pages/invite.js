@@ -12,7 +12,7 @@ const place = id => byId(`invite-${id}`);
 /** Shows one step, and hides the other ones. @param {string[]} ids */
 function show(...ids) {
   place('intro').hidden = ids.includes('terms'); // the invitation itself takes the place of what such a page is
-  for (const id of ['right', 'terms', 'elsewhere', 'name', 'join']) place(id).hidden = !ids.includes(id);
+  for (const id of ['right', 'terms', 'elsewhere', 'name', 'bring', 'join']) place(id).hidden = !ids.includes(id);
   byId('me-save').hidden = !ids.includes('save');
 }
 
@@ -80,11 +80,17 @@ export async function run(context) {
     });
   }
 
+  function askName() {
+    place('code').hidden = session.service.registration !== 'code';
+    place('name').elements.name.value ||= session.me?.name ?? '';
+    show('terms', 'name', 'bring', ...(!session.me && IN_APP.test(navigator.userAgent) ? ['elsewhere'] : []));
+  }
+
   async function takeName(form) {
     const name = form.name.value.toLowerCase(), { registration } = session.service;
     code = form.code.value.trim();
     if (registration === 'code' && !code) return tell('invite-code-needed');
-    if (await session.player(name)) return tell('problem-exists');
+    if (![undefined, session.me?.text].includes((await session.player(name))?.key)) return tell('problem-exists');
     await (session.me ? session.rename(name) : session.keepKey(newSeed(), name));
     tell('');
     return showKey();
@@ -99,7 +105,7 @@ export async function run(context) {
     tell('invite-joining');
     if (await session.store.get('meta', 'registered') !== session.me.text) {
       await session.register(code).catch(error => {
-        if (error.code === 'exists') show('terms', 'name'); // the key stays: only the name is asked for again
+        if (['exists', 'forbidden'].includes(error.code)) askName(); // the key stays: name and code are asked for again
         throw error;
       });
     }
@@ -125,13 +131,11 @@ export async function run(context) {
     showTerms(say, lang, shown);
     tell('');
     known = Boolean(session.me) && await session.store.get('meta', 'registered') === session.me.text;
-    if (session.me) return showKey();
-    if (session.service.registration === 'closed') {
-      show('terms');
-      return tell('invite-closed');
-    }
-    place('code').hidden = session.service.registration !== 'code';
-    return show('terms', 'name', ...(IN_APP.test(navigator.userAgent) ? ['elsewhere'] : []));
+    const { registration } = session.service;
+    if (known || (session.me && registration === 'open')) return showKey();
+    if (registration !== 'closed') return askName();
+    show('terms', 'bring');
+    return tell('invite-closed');
   });
   if (failed?.key !== 'other-origin') return;
   place('right').href = failed.values.origin + location.pathname + location.hash;
