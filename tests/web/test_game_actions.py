@@ -15,9 +15,10 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import DAY, Series
 from hkoji.log.public_key import parse_public_key
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.guests import DAYS, bring_guest, load_anew, part, seated
-from tests.support.service import Player, Service, serving
+from tests.support.service import Player, Service, play, serving
 from tests.support.time_by_hand import ServedClock
 from tests.support.timed_games import a_wish, state
 from tests.support.visits import Faults
@@ -87,6 +88,25 @@ def test_a_player_resigns_after_a_second_question(host: Player, guest: Player, t
     press(part(tab, "more"), "resign")
     assert host.course(game).finished
     expect(part(tab, "over")).to_be_visible()
+
+
+def test_a_round_that_has_ended_leaves_the_hand_in_reach(host: Player, guest: Player, tab: Page) -> None:
+    """On a phone its score stands in one line above the hand, and opens to the table; later it stands below."""
+    tab.set_viewport_size({"width": 360, "height": 640})
+    game = seated(tab, host, guest, GeishasRoad())
+    while (course := host.course(game)).state.round < 2 or course.actor != 1:
+        play(host, guest, game, 1)
+    load_anew(tab)
+    since, hand = part(tab, "since"), part(tab, "hand")
+    expect(since.locator("summary")).to_contain_text("round 1: ")
+    expect(since.locator(".board")).to_be_hidden()
+    expect(hand).to_be_in_viewport(ratio=1)
+    since.locator("summary").click()
+    expect(since.locator(".board")).to_be_visible()
+    load_anew(tab)
+    expect(since.locator("summary")).to_have_text("Since your last move")
+    follows = "(since, hand) => Boolean(hand.compareDocumentPosition(since) & Node.DOCUMENT_POSITION_FOLLOWING)"
+    assert since.evaluate(follows, hand.element_handle())
 
 
 def test_evidence_has_own_cards_only_if_asked(
