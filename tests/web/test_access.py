@@ -168,7 +168,8 @@ def test_a_player_has_the_whole_hand_at_every_size(visitor: Visitor, service: Se
 def test_the_help_closes_by_a_key_and_by_a_button_that_stays(phone: Page, site: Site) -> None:
     phone.goto(site.origin + site.paths["row"])
     shown = phone.locator("#help")
-    for close in (lambda: phone.keyboard.press("Escape"), lambda: shown.locator("button").tap()):
+    ways: list[Callable[[], None]] = [lambda: phone.keyboard.press("Escape"), lambda: shown.locator("button").tap()]
+    for close in ways:
         phone.locator("button.help").tap()
         shown.locator("li").last.scroll_into_view_if_needed()
         close()
