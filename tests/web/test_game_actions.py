@@ -150,7 +150,7 @@ def test_a_rematch_is_the_next_game_of_a_series_until_that_is_over(
     assert host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"] == []
 
 
-def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Player, tab: Page) -> None:
+def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Player, tab: Page, faults: Faults) -> None:
     game = seated(tab, host, guest, Hanamikoji())
     view = tab.url
     assert host.say(game, "our secret").status == 201
@@ -158,6 +158,10 @@ def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Play
     hand = part(tab, "hand").locator("> *").count()
     assert hand in (6, 7)
     expect(tab.locator("#talk li")).to_have_count(1)
+    faults.expect("422|400")
+    tab.fill("#talk textarea", "€" * 400)
+    tab.click("#talk button")
+    expect(tab.locator("#talk .wrong")).to_contain_text("1200 bytes")  # beside what it is about
     left = "() => document.querySelectorAll('[data-role=hand], #talk li, .down > *').length"
     assert tab.evaluate("() => { dispatchEvent(new PageTransitionEvent('pagehide')); }") is None
     assert tab.evaluate(left) == 0

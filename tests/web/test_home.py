@@ -64,7 +64,7 @@ def test_a_game_for_a_player_is_taken_back_and_one_that_is_unwanted_declined(
     other = Player(service, f"other-{secrets.token_hex(3)}").register().login()
     phone.fill("#new-game [name=name]", f"{other.name}x")
     phone.click("#new-game button")
-    expect(phone.locator("#home-says")).to_contain_text("Nobody here is called")
+    expect(phone.locator("#new-game .wrong")).to_contain_text("Nobody here is called")
     phone.fill("#new-game [name=name]", other.name)
     phone.click("#new-game button")
     expect(phone.locator("[data-role=turn]")).to_have_text(f"The game waits for {other.name} to join.")

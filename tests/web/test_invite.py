@@ -71,6 +71,7 @@ def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, t
     phone.click("#invite-more summary")
     expect(phone.locator("#invite-slowest")).to_have_text("At the slowest, a round takes 82 days.")
     expect(phone.locator("section.about h2")).to_have_text("Geisha's Road")
+    expect(phone.locator(".fan")).to_have_count(0)  # its seven cards are those of the other game
     assert heard.posts == []  # nothing is used up by looking
     make_key(phone, name)
     assert heard.posts == []
@@ -107,6 +108,7 @@ def test_a_player_who_has_a_copy_leaves_none_in_the_browser(host: Player, phone:
     make_key(phone, f"bob-{secrets.token_hex(3)}")
     phone.click("button[data-do=save-have]")
     said(phone, "Good.")
+    expect(phone.locator(".wrong")).to_have_count(0)
     assert not phone.locator("#save-file").is_visible()  # the seed is gone, and with it all ways to copy it
     assert phone.locator("#invite-go").is_enabled()
 

@@ -25,15 +25,19 @@ export async function fill(id, template, items, read) {
 
 /** The session of this browser, and how it speaks. `tell` says a text of WORDS. `attempt` does some work, and says why
  *  if that fails; `act` does it after that before it, while no button can be pressed. `deeds` says what elements with
- *  `data-do` do: buttons when pressed, forms when sent, others when changed.
+ *  `data-do` do: buttons when pressed, forms when sent, others when changed. A form may have a line of its own.
  *  @param {Context} context @param {string} says the id of the line */
 export function visit({ base, body, lang, words }, says = 'says') {
   const session = new Session({ origin: location.origin, check: inWorker(base) }), say = speaker(words);
-  const write = text => {
-    place(says)?.replaceChildren(text);
-    if (text) place(says)?.scrollIntoView({ block: 'nearest' });
+  /** @type {any} */ let own = null;
+  const write = (text, wrong = true) => {
+    place(says)?.replaceChildren();
+    const line = own ?? place(says);
+    line?.replaceChildren(text);
+    line?.classList.toggle('wrong', wrong);
+    if (text) line?.scrollIntoView({ block: 'nearest' });
   };
-  const tell = (key, values = {}) => write(key && say(key, values));
+  const tell = (key, values = {}) => write(key && say(key, values), false);
   /** @param {() => any} work @returns {Promise<any>} what it threw, if it did */
   async function attempt(work) {
     try { return void await work(); } catch (error) {
@@ -58,6 +62,8 @@ export function visit({ base, body, lang, words }, says = 'says') {
         if (!deed || type !== ({ BUTTON: 'click', FORM: 'submit' }[it.tagName] ?? 'change')) return;
         event.preventDefault();
         act(async () => {
+          own = it.querySelector('[role=status]');
+          own?.replaceChildren();
           await deed(it.elements ?? it);
           await after();
         });

@@ -1,6 +1,7 @@
 // The page of a link: from the code in the address to a seat in the game. docs/spec/log.md, "Invitation by link". The
 // code stays in the address until the join has its receipt, and is in no request.
 import { Game, readLink } from '../client/game.js';
+import { refuse } from '../client/trust.js';
 import { newSeed } from '../log/write.js';
 import { copyDeeds, offerCopies, visit } from './here.js';
 import { obstacle, place as byId } from '../shared.js';
@@ -27,7 +28,7 @@ function long(seconds = 0, lang) {
 /** Shows the agreement and the options of a checked log. */
 function showTerms(say, lang, { host: name, held, ruleset, agreement: { clock, expires, rated, series } }) {
   for (const each of document.querySelectorAll(`.about:not(.${CSS.escape(ruleset.name)})`)) each.remove();
-  const { turns } = /** @type {HTMLElement} */ (document.querySelector('.about')).dataset; // the most of a round
+  const { turns } = /** @type {HTMLElement} */ (document.querySelector('section.about')).dataset; // the most of a round
   const { first, markers, max_rounds: n, tiebreak } = ruleset, { add, bank, cap, move, rest, zone } = clock ?? {};
   const values = {
     name, game: say(`game-${ruleset.name}`), n, zone, days: rest, ...series,
@@ -89,15 +90,15 @@ export async function run(context) {
   async function takeName(form) {
     const name = form.name.value.toLowerCase(), { registration } = session.service;
     code = form.code.value.trim();
-    if (registration === 'code' && !code) return tell('invite-code-needed');
-    if (![undefined, session.me?.text].includes((await session.player(name))?.key)) return tell('problem-exists');
+    if (registration === 'code' && !code) refuse('invite-code-needed');
+    if (![undefined, session.me?.text].includes((await session.player(name))?.key)) refuse('problem-exists');
     await (session.me ? session.rename(name) : session.keepKey(newSeed(), name));
     tell('');
     return showKey();
   }
 
   async function join() {
-    if (game.closed) return tell(`link-${game.closed}`); // it may have expired while the page was open
+    if (game.closed) refuse(`link-${game.closed}`); // it may have expired while the page was open
     if (session.me.seed && !known && !saved) {
       saved = true; // asked once: the next press joins without a file
       return tell('invite-without-file');
@@ -126,7 +127,7 @@ export async function run(context) {
     if (session.me && (await session.store.list('outbox', link.game)).length) await game.refresh();
     if (game.seat !== null) return seat();
     const shown = await game.verifyLink(link.code);
-    if (game.closed) return tell(`link-${game.closed}`);
+    if (game.closed) refuse(`link-${game.closed}`);
     seen = game.last.head;
     showTerms(say, lang, shown);
     tell('');

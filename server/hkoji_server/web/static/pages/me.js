@@ -66,8 +66,8 @@ export async function run(context) {
 
   async function make({ name: { value: name } }) {
     const how = keys.standing(await session.player(name), '');
-    if (how === 'other') return tell('problem-exists');
-    if (how === 'new' && session.service.registration === 'closed') return tell('registration-closed');
+    if (how === 'other') refuse('problem-exists');
+    if (how === 'new' && session.service.registration === 'closed') refuse('registration-closed');
     await session.keepKey(newSeed(), name);
     return render();
   }
