@@ -234,8 +234,8 @@ class Board(ABC):
         if course.stage is not Stage.PLAY:
             return self.by(
                 course.actor,
-                "The game begins as soon as you reveal your entropy.",
-                "The game begins as soon as {name} reveals their entropy.",
+                "The game begins as soon as you take part in the shuffle.",
+                "The game begins as soon as {name} takes part in the shuffle.",
             )
         return self.by(course.actor, "It is your turn.", "It is {name}'s turn to {task}.", task=self.task())
 

@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 
-from hkoji.game.agreement import Agreement, TimeControl, format_duration, format_time_control, rest_days
-from hkoji.messages.text import Speaker, tell
+from hkoji.game.agreement import DAY, Agreement, TimeControl, format_duration, format_time_control, rest_days
+from hkoji.messages.text import Speaker, plural, tell
+
+
+def length_text(seconds: int) -> str:
+    """Returns a length of time as a message: `3 days`, `1 day 6 hours`."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, DAY // 3600)
+    parts = (
+        plural("{n} day", "{n} days", days) if days else "",
+        plural("{n} hour", "{n} hours", hours) if hours else "",
+        plural("{n} minute", "{n} minutes", minutes) if minutes else "",
+        plural("{n} second", "{n} seconds", rest) if rest or not seconds else "",
+    )
+    return _joined(filter(None, parts))
+
+
+def clock_sentence(control: TimeControl | None) -> str:
+    """Returns a control as a message for people who type none: `3 days for each turn, and 14 days in reserve.`"""
+    if control is None:
+        return tell("No clock: nobody can lose on time.")
+    move, bank, add, cap = map(length_text, (control.move, control.bank, control.add, control.cap))
+    if control.move and control.bank:
+        said = [tell("{move} for each turn, and {bank} in reserve.", move=move, bank=bank)]
+    elif control.move:
+        said = [tell("{move} for each turn.", move=move)]
+    else:
+        said = [tell("{bank} for the whole game.", bank=bank)]
+    if control.add:
+        said.append(tell("Each turn adds {add} to the reserve, up to {cap}.", add=add, cap=cap))
+    if control.rest:
+        days = rest_days(control)
+        said.append(tell("These days do not count: {days} (time zone {zone}).", days=days, zone=control.zone))
+    return _joined(said)
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return reduce(lambda first, last: tell("{first} {last}", first=first, last=last), parts)
 
 
 def clock_words(control: TimeControl | None) -> str:
@@ -15,13 +53,15 @@ def clock_words(control: TimeControl | None) -> str:
     return tell("{clock} without {days} at {zone}", clock=control.text, days=rest_days(control), zone=control.zone)
 
 
-def terms_lines(agreement: Agreement, say: Speaker) -> list[str]:
+def terms_lines(agreement: Agreement, say: Speaker, *, typed: bool = True) -> list[str]:
     """Returns the clock that two players agree on, and whether the game is rated.
 
-    The first line has the clock as it is typed, and what its numbers mean for each player.
+    The first line has the clock as it is `typed`, and what its numbers mean for each player, or the latter alone.
     """
     control = agreement.clock
-    if control is None:
+    if not typed:
+        lines = [say(clock_sentence(control))]
+    elif control is None:
         lines = [say(tell("Clock: none. Nobody can lose on time."))]
     else:
         written = say(tell("Clock: {clock}.", clock=clock_words(control)))

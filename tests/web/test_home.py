@@ -79,7 +79,7 @@ def test_a_game_for_a_player_is_taken_back_and_one_that_is_unwanted_declined(
     phone.goto(origin)
     expect(phone.locator("#own-games li")).to_contain_text(f"{other.name} invites you")
     phone.click("#own-games a")
-    expect(phone.locator("[data-role=asked]")).to_contain_text("Clock: none.")
+    expect(phone.locator("[data-role=asked]")).to_contain_text("No clock")
     with phone.expect_navigation():
         phone.click("[data-do=decline]")
     (lapse,) = [line.entry for line in other.lines(game) if line.entry.kind == "lapse"]

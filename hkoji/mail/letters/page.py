@@ -12,7 +12,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from hkoji.game.agreement import DAY, zone_offset
 from hkoji.game.clock import add_seconds, parse_time
-from hkoji.messages.text import Speaker, plural, tell
+from hkoji.messages.text import Speaker, tell
+from hkoji.show.terms import length_text
 
 
 class Attachment(NamedTuple):
@@ -148,16 +149,7 @@ class Page:
         """A length of time in at most two units: `3 days`, `1 day 6 hours`; rounded up to what people would say."""
         step = _HOUR if seconds >= DAY else 60 if seconds >= _HOUR // 2 else 1
         seconds = -(-seconds // step) * step
-        days, rest = divmod(seconds, DAY)
-        hours, rest = divmod(rest, _HOUR)
-        minutes, rest = divmod(rest, 60)
-        parts = (
-            plural("{n} day", "{n} days", days) if days else "",
-            plural("{n} hour", "{n} hours", hours) if hours else "",
-            plural("{n} minute", "{n} minutes", minutes) if minutes else "",
-            plural("{n} second", "{n} seconds", rest) if rest or not seconds else "",
-        )
-        return tied(TIE.join([self.say(each) for each in parts if each][:2]))
+        return tied(self.say(length_text(seconds)))
 
     def _weekday(self, time: str) -> str:
         return self.say(_WEEKDAYS[parse_time(time) // DAY % 7])

@@ -26,7 +26,7 @@ _ROOM: Final = 9
 _PAINT: Final = dict(zip(COLOURS, ("red", "yellow", "cyan", "green", "bold"), strict=True))
 HELP: Final = {
     "R": tell("1 card, played at once"),
-    "I": tell("the first kept, the second out"),
+    "I": tell("2 face down: 1 kept for the end"),
     "G": tell("3 shown: they play 1, you 2"),
     "C": tell("2 pairs shown: they play one"),
 }

@@ -83,7 +83,7 @@ class SeenGame(NamedTuple):
         """The agreement of the players, in sentences."""
         setup = self.position.course.setup
         options = brief_type(setup.ruleset.name).options(setup.ruleset, self.say)
-        return [*options, *terms_lines(setup.agreement, self.say)]
+        return [*options, *terms_lines(setup.agreement, self.say, typed=False)]
 
     @property
     def beginning(self) -> int:

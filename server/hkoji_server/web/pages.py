@@ -18,17 +18,17 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from hkoji.errors import IllegalError, NotFoundError
-from hkoji.game.agreement import Agreement, format_duration, parse_time_control, read_agreement
+from hkoji.game.agreement import Agreement, parse_time_control, read_agreement
 from hkoji.game.result_text import result_text
 from hkoji.log.canonical import is_name
 from hkoji.log.public_key import parse_public_key
 from hkoji.manual.rules_pages import parts as rules_parts
-from hkoji.messages.text import Speaker, Text, tell
+from hkoji.messages.text import Speaker, tell
 from hkoji.rules.events import Outcome, Seat
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji.show.games import SHOWN_GAMES, board_type, brief_type
-from hkoji.show.terms import clock_words
+from hkoji.show.terms import clock_sentence, length_text
 from hkoji.study.stops import ALL, GUEST, HOST, SPECTATOR, Eyes
 from hkoji_server.routes.plain import INVITATION_PATH, STOP_PREFIX, wants_page
 from hkoji_server.routes.service import UseCases
@@ -51,12 +51,8 @@ _REGISTRATION: Final[dict[Registration, str]] = {
     "code": tell("To register here you need a code from the operator."),
     "closed": tell("Nobody can register here now."),
 }
-_CLOCKS: Final = {
-    "3d/14d": tell("3 days for each turn, and 14 days in reserve"),
-    "1d/7d": tell("1 day for each turn, and 7 days in reserve"),
-    "none": tell("No clock: nobody can lose on time"),
-}
-"""The clocks of the form as they are typed, the usual one first, each with its words."""
+_CLOCKS: Final = ("3d/14d", "1d/7d", "none")
+"""The clocks of the form as they are typed, the usual one first."""
 _LISTED: Final = 20
 _OF_PLAYER: Final = 50
 _FIRST: Final = "hanamikoji"
@@ -221,7 +217,7 @@ class Pages:
                     seen=seen,
                     course=seen.position.course,
                     clock=clock,
-                    duration=format_duration,
+                    duration=length_text,
                     origin=self._cases.origin,
                     game=game,
                     seq=seq,
@@ -299,12 +295,11 @@ def _games() -> list[tuple[str, str, str]]:
 
 
 class _ListedGame(NamedTuple):
-    """A row of a list. `result` is empty until the game is over, `clock` in the form `3d/14d`."""
+    """A row of a list. `result` is empty until the game is over."""
 
     summary: GameSummary
     title: str
     terms: str
-    clock: str
     result: str
 
 
@@ -319,8 +314,8 @@ def _row(summary: GameSummary, say: Speaker) -> _ListedGame:
     if summary.reason is not None:
         winner = None if summary.winner is None else (summary.host, summary.guest)[summary.winner]
         result = say(result_text(Outcome(summary.reason, summary.winner), ruleset.reasons, winner))
-    terms = say(brief_type(ruleset.name).terms(ruleset))
-    return _ListedGame(summary, board_type(ruleset.name).game, terms, say(clock_words(agreement.clock)), result)
+    terms = (*brief_type(ruleset.name).options(ruleset, say), say(clock_sentence(agreement.clock)))
+    return _ListedGame(summary, board_type(ruleset.name).game, " ".join(terms), result)
 
 
 @lru_cache(maxsize=64)
@@ -340,7 +335,7 @@ def _offered_games() -> list[tuple[str, str]]:
 
 
 @cache
-def _offered_clocks() -> list[tuple[Text, str]]:
+def _offered_clocks() -> list[tuple[str, str]]:
     """Returns the words of each clock, and the clock as JSON; `null` is no clock."""
-    controls = [(words, parse_time_control(typed)) for typed, words in _CLOCKS.items()]
-    return [(words, json.dumps(None if control is None else control.to_json())) for words, control in controls]
+    controls = [parse_time_control(typed) for typed in _CLOCKS]
+    return [(clock_sentence(each), json.dumps(None if each is None else each.to_json())) for each in controls]
