@@ -139,6 +139,7 @@ def test_a_rematch_is_the_next_game_of_a_series_until_that_is_over(
     with tab.expect_navigation(url="**/g/*"):
         do(tab, "rematch").click()
     expect(part(tab, "turn")).to_have_text(f"The game waits for {host.name} to join.")
+    expect(tab.locator(".who strong").first).to_have_text(f"{host.name} (asked)")
     (waiting,) = host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"]
     assert waiting["agreement"]["rematch"] == game
     assert waiting["agreement"]["series"] == (follows and series._replace(number=follows).to_json())
@@ -148,6 +149,11 @@ def test_a_rematch_is_the_next_game_of_a_series_until_that_is_over(
     with tab.expect_navigation():
         press_cancel.click()
     assert host.service.ask("GET", "/v1/me/games?waiting=true", token=host.token).json["games"] == []
+    asked = host.new(invite=entry_kinds.Invite(guest.name), agreement=DAYS._replace(rematch=game))
+    tab.goto(f"{host.origin()}/g/{game}?side=guest")
+    expect(do(tab, "rematch")).to_have_text(f"Rematch: {host.name} has asked")
+    tab.goto(host.origin())
+    expect(tab.locator(f"#own-games a[href='/g/{asked}']")).to_contain_text(f"Rematch: {host.name} has asked")
 
 
 def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Player, tab: Page, faults: Faults) -> None:

@@ -45,10 +45,14 @@ class Slip(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """A player. `name` is None for a guest who has not come yet; `hand` are the cards that the player holds."""
+    """A player. `name` is None for a guest who has not come yet, and `asked` the only one who may come, if anybody is.
+
+    `hand` are the cards that the player holds.
+    """
 
     side: str
     name: str | None
+    asked: str | None
     to_move: bool
     totals: tuple[Text, ...]
     hand: tuple[str, ...]
@@ -61,6 +65,7 @@ def strip(course: Course, seat: Seat, near: Seat, totals: tuple[Text, ...], sign
     return Strip(
         side_of(seat, near),
         course.setup.names[seat],
+        course.setup.invited,
         course.actor == seat and not course.finished,
         totals,
         pack.split(pack.decode(course.state.hands[seat])),

@@ -61,6 +61,7 @@ async function show(here, game, view, page) {
   showMore(game, view);
   bind(here, game);
   here.attempt(() => showTalk(game));
+  if (game.result) here.attempt(() => tellRematch(here, game));
   hear(here, game, view, page);
   if (sessionStorage.getItem(MOVED) === 'own') {
     sessionStorage.removeItem(MOVED);
@@ -134,6 +135,13 @@ function showOpen({ id }, code) {
   place('link').hidden = !code;
   place('address').value = `${location.origin}/i/${id}#${code}`;
   place('share').hidden = !navigator.share;
+}
+
+/** Says on the button for a rematch that the opponent has asked for one. */
+async function tellRematch({ say, session }, { id }) {
+  const { games } = await session.own('GET', '/v1/me/games?waiting=true&limit=100');
+  const { host: name } = games.find(({ agreement }) => agreement.rematch === id) ?? {};
+  if (name) document.querySelector('[data-do=rematch]')?.replaceChildren(say('rematch-asked', { name }));
 }
 
 /** What buttons do. */

@@ -15,9 +15,10 @@ export async function run(context) {
   if (await obstacle()) return;
   const list = async query => (await session.own('GET', `/v1/me/games?limit=100${query}`)).games;
 
-  function state({ deadline, host, status, to_move: name }) {
+  function state({ agreement, deadline, host, status, to_move: name }) {
     if (status === 'finished') return say('home-over');
-    if (status === 'open') return say(host === session.me.name ? 'home-open' : 'home-invites', { name: host });
+    const invites = agreement.rematch ? 'rematch-asked' : 'home-invites';
+    if (status === 'open') return say(host === session.me.name ? 'home-open' : invites, { name: host });
     if (name !== session.me.name) return say('home-theirs', { name });
     if (!deadline) return say('home-mine');
     const [count, unit] = context.howLong(deadline, session.now * 1000);
