@@ -163,6 +163,7 @@ def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Play
     load_anew(tab)
     hand = part(tab, "hand").locator("> *").count()
     assert hand in (6, 7)
+    expect(tab.locator(".who:has(.you:visible)")).to_contain_text(guest.name)
     expect(tab.locator("#talk li")).to_have_count(1)
     faults.expect("422|400")
     tab.fill("#talk textarea", "€" * 400)

@@ -151,6 +151,7 @@ def test_a_key_file_goes_to_the_command_and_back(
         other.locator("#me-bring").wait_for()
         brings(other)
         expect(other.locator("#own-name")).to_have_text(name)
+        expect(other.locator("#me-own a[href='/']")).to_be_visible()  # to the games
         assert not [each for each in other.evaluate(KEPT, "keys") if "seed" in each]
         other.context.close()
 

@@ -99,6 +99,7 @@ function showHand({ act, say }, game, { actor, faceDown, hand: dealt, legal }) {
   place('turn').textContent = say(begun(game) ? asked : 'play-begins', { name: names[1 - game.seat] });
   const closed = faceDown.flatMap(({ cards }) => cardsOf(game.ruleset, `?${cards}`));
   strip('down')?.replaceChildren(...closed.map(name => picture(name, 'slip')));
+  strip('you')?.removeAttribute('hidden');
   strip('hold')?.replaceChildren(); // the backs of the cards that are shown now
   place('hand').replaceChildren(...hand.map(name => picture(name, 'card')));
   place('hand').hidden = !hand.length;
