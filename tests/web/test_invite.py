@@ -103,24 +103,21 @@ def test_a_key_that_is_here_is_offered(host: Player, guest: Player, tab: Page) -
     assert host.lines(link.split("/i/")[1][:32])[2].entry.by == guest.name
 
 
-def test_a_player_who_has_a_copy_leaves_none_in_the_browser(host: Player, phone: Page) -> None:
+def test_a_taken_name_is_asked_for_again_and_a_proved_copy_leaves_none_in_the_browser(
+    host: Player, phone: Page
+) -> None:
     phone.goto(invite(host))
+    heard = Heard(phone)
+    phone.fill("#invite-name input[name=name]", host.name)
+    phone.click("#invite-name button")
+    expect(phone.locator("#invite-says.wrong")).to_contain_text("This name is taken.")
+    assert heard.posts == []
     make_key(phone, f"bob-{secrets.token_hex(3)}")
     phone.click("button[data-do=save-have]")
     said(phone, "Good.")
     expect(phone.locator(".wrong")).to_have_count(0)
     assert not phone.locator("#save-file").is_visible()  # the seed is gone, and with it all ways to copy it
     assert phone.locator("#invite-go").is_enabled()
-
-
-def test_a_name_that_is_taken_is_asked_for_again(host: Player, phone: Page) -> None:
-    phone.goto(invite(host))
-    heard = Heard(phone)
-    phone.fill("#invite-name input[name=name]", host.name)
-    phone.click("#invite-name button")
-    said(phone, "This name is taken.")
-    assert heard.posts == []
-    make_key(phone, f"bob-{secrets.token_hex(3)}")
 
 
 def cancelled(host: Player) -> str:
