@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -22,6 +23,17 @@ from tests.support.service import Player, Service, play, serving
 from tests.support.time_by_hand import ServedClock
 from tests.support.timed_games import a_wish, state
 from tests.support.visits import Faults
+
+COVERED = """() => {
+  scrollTo(0, 0);
+  const box = document.getElementById('news').getBoundingClientRect();
+  return [...document.querySelectorAll('a, button, summary, textarea, input')].filter(each => {
+    const { bottom, left, right, top } = each.getBoundingClientRect();
+    return !each.closest('#news') && each.checkVisibility() && box.width &&
+      left < box.right && right > box.left && top < box.bottom && bottom > box.top;
+  }).map(each => each.outerHTML);
+}"""
+"""The controls of the top of the page that lie under the bar of news."""
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
@@ -77,6 +89,31 @@ def test_a_wish_to_call_off_is_withdrawn_and_two_end_the_game(host: Player, gues
     press(part(tab, "agree"), "annul")
     assert host.course(game).finished
     assert part(tab, "hand").is_hidden()
+
+
+def test_news_is_named_covers_nothing_and_keeps_what_is_half_done(host: Player, guest: Player, tab: Page) -> None:
+    tab.add_init_script("const real = setInterval; setInterval = (work, pause) => real(work, pause / 50)")
+    game, news = seated(tab, host, guest, Hanamikoji(first="host")), tab.locator("#news")
+    assert host.send(host.make_move(host.course(game), host.course(game).state.legal_actions()[0])).status == 201
+    expect(part(tab, "turn")).to_have_text("It is your turn")  # nothing was half done
+    for n in range(9):
+        assert host.say(game, f"message {n}").status == 201
+    expect(news).to_contain_text(f"{host.name} has written.")
+    expect(part(tab, "talks")).to_have_text(re.compile(r"\b9$"))
+    part(tab, "talks").click()
+    expect(tab.locator("#talk li").last).to_be_in_viewport()
+    expect(tab.locator("#talk li time").last).to_have_text(re.compile(r"\d"))
+    text = tab.locator("#talk textarea")
+    text.fill("half a thought")
+    assert state(host, game, a_wish(host, game)).status == 201
+    expect(news).to_contain_text(f"{host.name} asks to call the game off.")
+    assert host.send(host.entry(game, host.head(game), entry_kinds.Resign())).status == 201
+    expect(news).to_contain_text(f"{host.name} has resigned.")
+    assert tab.evaluate(COVERED) == []
+    with tab.expect_navigation():
+        news.get_by_role("link").click()
+    expect(part(tab, "over")).to_be_visible()
+    expect(text).to_have_value("half a thought")
 
 
 def test_a_player_resigns_after_a_second_question(host: Player, guest: Player, tab: Page) -> None:
@@ -259,7 +296,7 @@ def test_strangers_see_the_board_and_nothing_to_do(service: Service, host: Playe
 
 def test_a_waiting_page_asks_for_signed_heads(tmp_path: Path, visitor: Callable[..., Page], faults: Faults) -> None:
     """Each five minutes while the page is visible, and once when the time of the opponent is over."""
-    faults.expect(r"401 .*/view\?")  # the login ends while time passes, and is renewed
+    faults.expect(r"401 .*/(view|talk)\?")  # the login ends while time passes, and is renewed
     service_clock, page, heads = ServedClock(tmp_path / "clock", pace=DAY), visitor(), list[str]()
     settings = {"outage_after": str(30 * DAY)}
     with serving(tmp_path / "data", forked=True, prepare=service_clock.prepare, settings=settings) as service:

@@ -43,14 +43,11 @@ def join(browser: Window, link: str, name: str) -> PrivateKey:
 
 
 def its_turn(browser: Window) -> str:
-    """Waits until the page asks for a move, or the game is over; presses *Show* where the page has news."""
+    """Waits until the page asks for a move, or the game is over."""
 
     def state() -> str:
         if browser.run("return document.body.dataset.status") == "finished":
             return "over"
-        if news := browser.shown("#news a"):
-            browser.press(news[0])
-            return ""
         return "turn" if browser.shown(f"{MINE}[data-role=send]") else ""
 
     return str(browser.until(state, "a turn, or the end"))

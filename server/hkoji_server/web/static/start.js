@@ -54,17 +54,22 @@ function showClock(until, now) {
 
 /** Asks for the clock: a gift moves the deadline without an entry. */
 async function askClock() {
-  if (!place('deadline') || document.hidden) return;
+  if (document.hidden) return;
   const answer = await fetch(`/v1/games/${game}/clock`, { credentials: 'omit' }).catch(() => null);
   if (!answer?.ok) return;
-  showClock((await answer.json()).deadline, Date.parse(answer.headers.get('hkoji-time') ?? ''));
+  const { annul, deadline } = await answer.json();
+  showClock(deadline, Date.parse(answer.headers.get('hkoji-time') ?? ''));
+  for (const name of annul) if (!body.dataset.wishes?.split(' ').includes(name)) tellNews('wish', name);
 }
 
-/** Says that there are entries which the page does not show. Nothing moves: the reader presses *Show*. */
-function tellNews(/** @type {string} */ name) {
-  const news = document.getElementById('news'), text = place('news-text');
-  if (!news || !text) return;
-  text.textContent = (name === 'server' ? news.dataset.other : news.dataset.moved?.replace('{name}', name)) ?? '';
+/** Names what the page does not show: the kind of an entry, `wish` or `talk`. Nothing moves: the reader presses *Show*.
+ *  @param {string} kind @param {string} name */
+function tellNews(kind, name) {
+  const news = document.getElementById('news'), text = place('news-text'), link = news?.querySelector('a');
+  if (!news || !text || !link || !(news.hidden || kind in news.dataset)) return;
+  text.textContent = (news.dataset[kind] ?? news.dataset.other)?.replace('{name}', name) ?? '';
+  link.hash = kind === 'talk' ? kind : '';
+  link.onclick = () => { news.hidden = true; };
   news.hidden = false;
 }
 
@@ -76,7 +81,10 @@ function hearNews() {
     stream = null;
     if (document.hidden) return;
     stream = new EventSource(`/v1/games/${game}/events?after=${last}`);
-    stream.addEventListener('entry', event => tellNews(JSON.parse(JSON.parse(event.data).entry).by));
+    stream.addEventListener('entry', event => {
+      const { by, kind } = JSON.parse(JSON.parse(event.data).entry);
+      tellNews(kind, by);
+    });
     stream.addEventListener('end', () => stream?.close());
   }
   document.addEventListener('visibilitychange', changed);
@@ -118,7 +126,8 @@ async function runModule() {
   }
   try {
     const [words, { run }] = await Promise.all([loadWords(), import(`./pages/${module}.js`)]);
-    const follows = await run({ body, base, howLong, lang, words, showClock, tabs: leaveTogether(), tellNews });
+    const tabs = leaveTogether();
+    const follows = await run({ body, base, howLong, lang, words, showClock, showTimes, tabs, tellNews });
     sessionStorage.removeItem('hkoji-reloaded');
     return follows;
   } catch (error) {

@@ -282,8 +282,9 @@ export async function messages(game) {
   for (let next = 0; next !== null;) {
     const page = await game.session.own('GET', `${game.path}/talk?after=${next}`);
     next = page.next;
-    for (const { name, text, sig } of page.messages) {
-      if (text === null) { found.push({ name, text, proved: false, gap: false }); continue }
+    for (const { at, name, number, text, sig } of page.messages) {
+      game.talked = number;
+      if (text === null) { found.push({ at, name, text, proved: false, gap: false }); continue }
       let said = null, words = '';
       try {
         said = decode(text);
@@ -292,13 +293,17 @@ export async function messages(game) {
       const ours = said?.game === game.id && said.name === name && !texts.has(text);
       const its = ours ? game.seats.find(each => each.name === name)?.keys ?? [] : [];
       const by = await Promise.all(its.map(key => signed(key, 'hkoji.talk.v1', sig, text)));
-      found.push({ name, text: words, proved: by.includes(true), gap: ours && !seen.has(said.after) });
+      found.push({ at, name, text: words, proved: by.includes(true), gap: ours && !seen.has(said.after) });
       texts.add(text);
       seen.add(game.lastMessage = await sha256(text));
     }
   }
   return found;
 }
+
+/** Whether there are messages after those that were read last. */
+export const hasNews = async ({ path, session, talked = 0 }) =>
+  (await session.own('GET', `${path}/talk?after=${talked}&limit=1`)).messages.length > 0;
 
 /** Sends a message to the opponent. @param {string} words */
 export const say = (game, words) => game.turn(async () => {

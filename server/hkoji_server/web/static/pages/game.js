@@ -6,6 +6,8 @@ import { fill, visit } from './here.js';
 
 const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
 const TALK_DAYS = 7;
+const SHOW_PAUSE = 1000; // a finger may be on its way to something that a new page would end
+const TALK_PAUSE = 20_000; // messages are in no stream
 const ASKED = { '-': 'play-answer', '>': 'play-order', '!': 'play-marker', '^': 'play-start' };
 const place = role => /** @type {any} */ (document.querySelector(`[data-role="${role}"]`));
 const copyOf = id => /** @type {any} */ (document.getElementById(id)).content.cloneNode(true);
@@ -32,14 +34,14 @@ export async function run(page) {
     const view = await game.view();
     here.write(session.remarks.map(each => here.say(...each)).join('\n'));
     if (game.last.head !== head) follows = again(game.last.head); // the page is of an earlier moment
-    else await (follows ? show(here, game, view, page) : showInvited(here, game));
+    else await (follows ? show(here, game, view, page) : showInvited(here, game, page));
   });
   return follows;
 }
 
 /** Removes what only the player may see: a browser may keep the page and show it to somebody else. */
 function clear() {
-  const own = ['[data-role="mine"]', '[data-role="more"]', '#talk > *', '.down > *'];
+  const own = ['[data-role="talks"] b', '[data-role="mine"]', '[data-role="more"]', '#talk > *', '.down > *'];
   for (const each of document.querySelectorAll(own.join())) each.remove();
 }
 
@@ -59,8 +61,8 @@ async function show(here, game, view, page) {
   if (status === 'open') showOpen(game, kept?.code);
   if (status === 'playing') showHand(here, game, view);
   showMore(game, view);
-  bind(here, game);
-  here.attempt(() => showTalk(game));
+  bind(here, game, page);
+  here.attempt(() => showTalk(here, game, page));
   if (game.result) here.attempt(() => tellRematch(here, game));
   hear(here, game, view, page);
   if (sessionStorage.getItem(MOVED) === 'own') {
@@ -73,16 +75,19 @@ async function show(here, game, view, page) {
 }
 
 /** Somebody without a seat, whom the game may wait for. */
-function showInvited(here, game) {
+function showInvited(here, game, page) {
   const { session: { me }, lines, status } = game, invite = lines[1]?.entry.body.invite;
   if (status !== 'open' || invite?.link || (invite?.name && invite.name !== me.name)) return clear();
   place('asked').hidden = false;
   place('decline').hidden = !invite;
-  bind(here, game);
+  bind(here, game, page);
 }
+
+let leaving = false;
 
 /** Loads the page anew after an own act. */
 async function loadAnew(game) {
+  leaving = true;
   await game.store.keep([['meta', game.remarksPlace, undefined]]); // the player has acted after them
   sessionStorage.setItem(MOVED, 'own');
   location.reload();
@@ -146,7 +151,7 @@ async function tellRematch({ say, session }, { id }) {
 }
 
 /** What buttons do. */
-function bind({ copy, deeds }, game) {
+function bind({ copy, deeds }, game, page) {
   deeds({
     async annul(pressed) {
       await game.refresh();
@@ -167,7 +172,8 @@ function bind({ copy, deeds }, game) {
       if (!text.value.trim()) return;
       await client.say(game, text.value);
       text.value = '';
-      await listMessages(game);
+      sessionStorage.removeItem(draftOf(game));
+      await listMessages(game, page);
     },
     async evidence() {
       const cards = Boolean(place('cards')?.querySelector('input').checked);
@@ -192,33 +198,60 @@ function showMore(game, { actor, deadline, seat }) {
 }
 
 /** Shows the messages, with a form for another one. */
-async function showTalk(game) {
+async function showTalk({ attempt }, game, page) {
   const ended = game.status === 'over' && Date.parse(game.last.time) / 1000;
   if (!game.has('join') || (ended && ended + TALK_DAYS * 86_400 < game.session.now)) return;
   const talk = /** @type {HTMLElement} */ (document.getElementById('talk'));
   talk.replaceChildren(copyOf('t-talk'));
   talk.hidden = false;
-  await listMessages(game);
+  const text = /** @type {HTMLTextAreaElement} */ (talk.querySelector('textarea')), draft = draftOf(game);
+  text.value = sessionStorage.getItem(draft) ?? '';
+  text.oninput = () => sessionStorage.setItem(draft, text.value);
+  const last = await listMessages(game, page), { me, store } = game.session, list = talk.children[1];
+  const read = ['meta', `talk ${game.id}`];
+  place('talks').classList.toggle('new', last && last.name !== me.name && await store.get(...read) !== game.talked);
+  const seen = new IntersectionObserver(([each]) => each.isIntersecting && store.keep([[...read, game.talked]]));
+  seen.observe(list);
+  setInterval(() => document.hidden || attempt(async () => {
+    if (await client.hasNews(game)) page.tellNews('talk', (await listMessages(game, page)).name);
+  }), TALK_PAUSE);
 }
 
-const listMessages = async game => fill('messages', 't-message', await client.messages(game),
-  ({ name, text, proved, gap }) => ({
-    name, text: { textContent: visible(text ?? ''), hidden: text === null }, gap: { hidden: !gap },
-    deleted: { hidden: text !== null }, unproved: { hidden: text === null || proved },
+const draftOf = game => `hkoji-draft ${game.id}`;
+
+/** Shows all messages, the last one in view. Returns it. */
+async function listMessages(game, { showTimes }) {
+  const all = await client.messages(game), n = String(all.length), talks = place('talks');
+  await fill('messages', 't-message', all, ({ at, name, text, proved, gap }) => ({
+    name, at: { dateTime: at }, text: { textContent: visible(text ?? ''), hidden: text === null },
+    gap: { hidden: !gap }, deleted: { hidden: text !== null }, unproved: { hidden: text === null || proved },
   }));
+  showTimes();
+  const list = /** @type {HTMLElement} */ (document.getElementById('messages'));
+  list.scrollTop = list.scrollHeight;
+  talks.hidden = !all.length;
+  talks.lastChild.textContent = n;
+  talks.ariaLabel = talks.dataset.text.replace('{n}', n);
+  return all.at(-1);
+}
 
 /** Characters that nobody sees, or that turn text round, are shown as codes. @param {string} text */
 const visible = text => text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, each =>
   `[U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase()}]`);
 
-/** Hears of entries: what needs no decision is sent at once, and of what the page does not show it tells. */
+/** Whether the player is about something that a new page would end. */
+const busy = () => document.querySelector('.mine [aria-pressed=true], details[data-role=more][open], #talk :focus');
+
+/** Hears of entries: what needs no decision is sent at once. What the page does not show it shows, or tells of it. */
 function hear({ attempt }, game, { actor }, { showClock, tellNews }) {
-  const { session } = game, { head } = game.last, dealt = begun(game);
+  const { session } = game, { head, seq } = game.last, dealt = begun(game);
   const look = () => document.hidden || attempt(async () => {
     await game.refresh();
     if (game.last.head === head) return;
-    if (dealt) tellNews(game.lines.at(-1).entry.by);
-    else again(game.last.head);
+    if (dealt) await new Promise(done => setTimeout(done, SHOW_PAUSE));
+    if (leaving) return;
+    if (!(dealt && busy()) && again(game.last.head)) return;
+    for (const { entry } of game.lines.slice(seq + 1)) tellNews(entry.kind, entry.by);
   });
   showClock(game.clock?.deadline ?? null, session.now * 1000);
   follow(session, entry => { if (entry.game === game.id) look(); });
