@@ -47,7 +47,9 @@ def test_italian_has_each_text() -> None:
 
 def test_templates_choose_the_form_for_a_number() -> None:
     def new_game(language: str, n: int) -> str:
-        return rendered("new_game.html", Reader(language), offered_games=(), offered_clocks=(), new_offers=n)
+        return rendered(
+            "new_game.html", Reader(language), offered_games=(), offered_clocks=(), new_offers=n, closed=False
+        )
 
     assert "ask for 1 game." in new_game("en", 1)
     assert "ask for 5 games." in new_game("en", 5)

@@ -150,6 +150,10 @@ def test_every_page_is_well_formed_in_its_language(service: Service, finished: s
             assert "lang=" in link, (path, link)
 
 
+def test_an_error_of_the_framework_is_in_the_language_of_the_reader(service: Service) -> None:
+    assert "a questo indirizzo non c&#39;è niente" in open_page(service, "/none?lang=it").body.decode()
+
+
 def test_both_languages_say_something_else(service: Service, finished: str) -> None:
     english, italian = (read(service, f"/g/{finished}?lang={each}") for each in ("en", "it"))
     shared = set(english.texts) & set(italian.texts)

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from hkoji import errors, wire
-from hkoji.messages.text import parts_of, shorten, tell
+from hkoji.messages.text import dismantle, parts_of, shorten, tell
 from hkoji_server.log import log
 
 REFERENCE: Final = "#/components/schemas/{model}"
@@ -175,7 +175,8 @@ def http_problem(error: HTTPException) -> JSONResponse:
     """Returns the answer to an error of the framework, such as an unknown address or a wrong method."""
     codes = {404: "not-found", 405: "method-not-allowed", 400: "invalid"}
     detail = tell("there is nothing at this address") if error.status_code == 404 else str(error.detail)
-    response = answer(error.status_code, codes.get(error.status_code, "http"), detail, "", {})
+    members = {"parts": {"detail": parts}} if (parts := dismantle(detail)) else {}
+    response = answer(error.status_code, codes.get(error.status_code, "http"), detail, "", members)
     response.headers.update(error.headers or {})
     return response
 
