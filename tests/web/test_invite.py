@@ -358,6 +358,8 @@ def test_the_page_speaks_italian(host: Player, visitor: Callable[..., Page]) -> 
     expect(page.locator("#invite-clock")).to_have_text(
         "3 giorni per ogni turno. Una riserva di 14 giorni per tutta la partita."
     )
+    page.click("[hreflang=en]")  # the link carries the code
+    expect(page.locator("#invite-who")).to_have_text(f"{host.name} invites you to Hanamikoji")
 
 
 def test_a_conflict_shows_why(host: Player, phone: Page) -> None:

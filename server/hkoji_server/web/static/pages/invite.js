@@ -61,6 +61,8 @@ export async function run(context) {
   const here = visit(context, 'invite-says'), { act, copy, deeds, lang, say, session, tell } = here;
   const link = readLink(location.href), found = await obstacle();
   if (!link) return tell('invite-no-code');
+  const { hash } = location;
+  for (const each of document.querySelectorAll('[hreflang]')) Object.assign(each, { hash, hidden: false });
   if (found) {
     show('elsewhere');
     tell(`invite-${found}`, { command: `hkoji join '${location.href}'` });
