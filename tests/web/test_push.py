@@ -336,7 +336,10 @@ def test_the_manifest_has_icons_that_are_there(service: Service, visitor: Callab
 
 
 def test_a_browser_that_cannot_be_told_says_so(told: PushedPage) -> None:
-    """Such as Safari on an iPhone, where the page is not on the home screen."""
+    """By the will of its user, or such as Safari on an iPhone, where the page is not on the home screen."""
+    told.page.add_init_script("Object.defineProperty(Notification, 'permission', { value: 'denied' })")
+    told.look()
+    assert [line[:30] for line in told.said] == ["This browser shows no notices "]
     told.page.add_init_script("delete globalThis.PushManager")
     told.look()
     assert [line[:31] for line in told.said] == ["This browser cannot tell you of"]
