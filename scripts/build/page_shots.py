@@ -19,6 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from hkoji.game.agreement import UNTIMED, parse_time_control
+from hkoji.log.link_key import link_key
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import chance
@@ -84,13 +85,15 @@ def shots(service: Inside) -> dict[str, Shot]:
     row, road = (begin(host, guest, ruleset, _CLOCK) for ruleset in (Hanamikoji(), GeishasRoad()))
     play(host, guest, row, MOVES)
     play(host, guest, road, 13)
+    code = "5e" * 16
+    offered = host.new(Hanamikoji(), agreement=_CLOCK, link=link_key(code))
     bob = Shot(f"/g/{row}", DESK, player=guest, pressed=("3", 3))
     return {
         "hanamikoji.png": bob,
         "hanamikoji-phone.png": bob._replace(size=PHONE, scheme="dark"),
         "geishas-road.png": Shot(f"/g/{road}", DESK, "dark"),
         "geishas-road-phone.png": Shot(f"/g/{road}", PHONE),
-        "invitation-phone.png": Shot(f"/i/{'0' * 32}", PHONE),
+        "invitation-phone.png": Shot(f"/i/{offered}#{code}", PHONE),
         "front.png": Shot("/", DESK),
     }
 
@@ -124,6 +127,8 @@ def take(browser: Browser, apart: Apart, shot: Shot) -> bytes:
     page.goto(f"{ORIGIN}{shot.path}")
     page.wait_for_load_state("load")
     page.wait_for_function("[...document.images].every(each => each.complete)")
+    if "#" in shot.path:
+        page.locator("#invite-name").wait_for()  # the page has checked the invitation
     if shot.player:
         choose(page, *shot.pressed)
     picture = page.screenshot(animations="disabled", caret="hide")
