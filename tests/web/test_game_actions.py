@@ -251,6 +251,33 @@ def test_a_move_that_was_refused_is_chosen_again_and_not_signed_twice(
     assert len(entries) == 1  # the same bytes again
 
 
+def test_equal_cards_are_all_offered_and_own_closed_cards_name_their_action(
+    host: Player, guest: Player, tab: Page
+) -> None:
+    twins: list[str] = []
+    while not twins:  # nearly every hand has two equal cards
+        game = seated(tab, host, guest, Hanamikoji(first="host"))
+        legal = host.course(game).state.legal_actions()
+        twins = [each for each in legal if each[0] == "3" and len(set(each)) < 4]
+    assert host.send(host.make_move(host.course(game), twins[0])).status == 201
+    load_anew(tab)
+    choices, send = part(tab, "choices").locator("button"), part(tab, "send").locator("button")
+    expect(choices).to_have_count(3)
+    choices.last.click()
+    assert part(tab, "choices").locator("[aria-pressed=true]").count() == 1
+    expect(send).to_be_enabled()
+    with tab.expect_navigation():
+        send.click()
+    part(tab, "kinds").locator("[data-kind='2']").click()
+    for _ in range(2):
+        part(tab, "hand").locator("button:enabled[aria-pressed=false]").first.click()
+    expect(send).to_be_enabled()
+    with tab.expect_navigation():
+        send.click()
+    closed = tab.locator(".who.near .down").get_by_role("group", name="trade-off")
+    expect(closed.get_by_role("img")).to_have_count(2)
+
+
 def test_a_button_is_dead_for_a_moment_after_each_change(host: Player, guest: Player, tab: Page) -> None:
     game = seated(tab, host, guest, Hanamikoji(first="guest"))
     before = host.head(game)

@@ -102,8 +102,13 @@ function showHand({ act, say }, game, { actor, faceDown, hand: dealt, legal }) {
   const strip = name => document.querySelector(`.table > .${side} .${name}`);
   const asked = actor !== game.seat ? 'play-theirs' : ASKED[legal[0]?.[0]] ?? 'play-yours';
   place('turn').textContent = say(begun(game) ? asked : 'play-begins', { name: names[1 - game.seat] });
-  const closed = faceDown.flatMap(({ cards }) => cardsOf(game.ruleset, `?${cards}`));
-  strip('down')?.replaceChildren(...closed.map(name => picture(name, 'slip')));
+  const boxes = new Map(); // own cards that lie face down, by the entry of their action, whose name is the box's title
+  for (const { cards, seq } of faceDown) {
+    const sign = strip('acts')?.querySelector(`[data-action="${game.lines[seq].entry.body.action[0]}"]`);
+    if (!boxes.has(seq)) boxes.set(seq, Object.assign(sign?.cloneNode() ?? element('span'), { role: 'group' }));
+    boxes.get(seq).append(...cardsOf(game.ruleset, `?${cards}`).map(name => picture(name, 'slip')));
+  }
+  strip('down')?.replaceChildren(...boxes.values());
   strip('you')?.removeAttribute('hidden');
   strip('hold')?.replaceChildren(); // the backs of the cards that are shown now
   place('hand').replaceChildren(...hand.map(name => picture(name, 'card')));
@@ -314,14 +319,14 @@ function compose({ ruleset, names, hand, legal, say, send, composed }) {
 
   /** A row of buttons for actions, of which one is pressed. */
   function row(role, actions, face) {
-    const buttons = actions.map(each => button(face(each), () => press(each), named(each)));
+    const buttons = actions.map((each, n) => button(face(each), () => press(n), named(each)));
     const press = chosen => {
-      buttons.forEach((made, n) => { made.ariaPressed = String(actions[n] === chosen); });
-      ready(chosen);
+      buttons.forEach((made, n) => { made.ariaPressed = String(n === chosen); });
+      ready(actions[chosen]);
     };
     place(role).replaceChildren(...buttons);
     place(role).hidden = false;
-    if (first && actions.includes(first)) press(first);
+    if (first && actions.includes(first)) press(actions.indexOf(first));
     place('send').scrollIntoView({ block: 'nearest' }); // the button may be below the edge of the screen now
   }
 
@@ -330,7 +335,11 @@ function compose({ ruleset, names, hand, legal, say, send, composed }) {
   go.onclick = () => { if (action) send(action); };
   ready();
   if (!own) {
-    row('choices', legal, each => ('^!'.includes(each[0]) ? text(named(each))
+    const offered = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('[data-role=offer] .group')])
+      .map(({ children }) => Array.from(children, slip => /** @type {any} */ (slip).dataset.card).join(''));
+    const copies = each => Math.max(1, offered.filter(cards => cards === each.slice(1)).length);
+    const all = legal.flatMap(each => Array(copies(each)).fill(each));
+    row('choices', all, each => ('^!'.includes(each[0]) ? text(named(each))
       : cardsOf(ruleset, each).map(name => picture(name, 'card'))));
     return;
   }
