@@ -35,6 +35,14 @@ COVERED = """() => {
 }"""
 """The controls of the top of the page that lie under the bar of news."""
 
+SHIFTS = """() => new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => { for (const { value } of list.getEntries()) sum += value })
+    .observe({ type: 'layout-shift', buffered: true });
+  setTimeout(() => done(sum), 500);
+})"""
+"""How much has moved by itself since the page was opened, as browsers measure it."""
+
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 
@@ -125,6 +133,12 @@ def test_a_player_resigns_after_a_second_question(host: Player, guest: Player, t
     press(part(tab, "more"), "resign")
     assert host.course(game).finished
     expect(part(tab, "over")).to_be_visible()
+    expect(part(tab, "turn")).to_contain_text("You lost.")
+    expect(tab.locator("#moves")).not_to_contain_text("#1")
+    tab.set_viewport_size({"width": 360, "height": 640})
+    for hand in tab.locator(".table > .who .hold").all():  # each card shows its letter and a part of its picture
+        widths = hand.evaluate("e => [...e.children].slice(1).map((x, n) => x.offsetLeft - e.children[n].offsetLeft)")
+        assert min(widths) > 16
 
 
 def test_a_round_that_has_ended_leaves_the_hand_in_reach(host: Player, guest: Player, tab: Page) -> None:
@@ -276,6 +290,14 @@ def test_equal_cards_are_all_offered_and_own_closed_cards_name_their_action(
         send.click()
     closed = tab.locator(".who.near .down").get_by_role("group", name="trade-off")
     expect(closed.get_by_role("img")).to_have_count(2)
+
+
+def test_nothing_moves_when_the_players_part_comes(host: Player, guest: Player, tab: Page) -> None:
+    tab.set_viewport_size({"width": 360, "height": 640})
+    seated(tab, host, guest, Hanamikoji(first="guest"))
+    load_anew(tab)
+    part(tab, "send").wait_for()
+    assert tab.evaluate(SHIFTS) < 0.03
 
 
 def test_a_button_is_dead_for_a_moment_after_each_change(host: Player, guest: Player, tab: Page) -> None:

@@ -140,7 +140,7 @@ async function runModule() {
 
 showTimes();
 if (game) addEventListener('keydown', step);
-runModule().then(follows => {
+runModule().finally(() => { body.dataset.ready = ''; }).then(follows => {
   if (!game || !shownLast() || state === 'finished' || state === 'cancelled') return;
   setInterval(askClock, 60_000);
   if (follows) return;

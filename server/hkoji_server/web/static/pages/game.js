@@ -60,6 +60,7 @@ async function show(here, game, view, page) {
   showSince(game, kept?.seen ?? game.last.seq);
   if (status === 'open') showOpen(game, kept?.code);
   if (status === 'playing') showHand(here, game, view);
+  if (game.result) showResult(here, game);
   showMore(game, view);
   bind(here, game, page);
   here.attempt(() => showTalk(here, game, page));
@@ -138,6 +139,11 @@ function showSince({ lines, session: { me }, status }, seen) {
   since.append(...ended.map(each => each.cloneNode(true)));
   since.parentElement.prepend(since);
   since.open = status === 'over';
+}
+
+/** Says to the player who has won, before the reason. */
+function showResult({ say }, { result: { winner }, seat }) {
+  if (winner !== null) place('turn').prepend(say(winner === seat ? 'play-won' : 'play-lost'), ' ');
 }
 
 /** The host waits: the link again, if the game has one, and a way back. */
