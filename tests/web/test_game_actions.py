@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import DAY, Series
+from hkoji.game.agreement import DAY, Agreement, Series, parse_time_control
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -321,6 +321,30 @@ def test_an_open_game_is_joined_on_its_page(service: Service, host: Player, gues
     tab.goto(f"{service.url}/g/{game}")
     expect(do(tab, "join")).to_be_visible()
     expect(do(tab, "decline")).to_be_hidden()
+    do(tab, "join").click()
+    expect(part(tab, "turn")).to_contain_text("You have a seat")
+    assert host.course(game).setup.names == (host.name, guest.name)
+
+
+def test_a_guest_sees_the_agreement_of_the_log_before_joining(
+    service: Service, host: Player, guest: Player, tab: Page
+) -> None:
+    """The service says other terms in its page than those that the host has signed."""
+    lies: list[str] = []
+    game = host.new(agreement=Agreement(parse_time_control("1h")))
+
+    def lie(route: Route) -> None:
+        answer = route.fetch()
+        text = answer.text().replace("1 hour", "14 days")
+        lies.append(text := text.replace('<dd id="invite-clock">', '<dd id="invite-clock">14 days in reserve.'))
+        route.fulfill(response=answer, body=text)
+
+    tab.route(f"**/g/{game}", lie)
+    tab.goto(f"{service.url}/g/{game}")
+    expect(part(tab, "asked").locator("#invite-clock")).to_have_text("1 hour for each turn.")
+    expect(part(tab, "asked")).to_contain_text(f"{host.name} invites you to Hanamikoji")
+    assert [lie.count("14 days") for lie in lies] == [2]
+    expect(tab.locator("main")).not_to_contain_text("14 days")
     do(tab, "join").click()
     expect(part(tab, "turn")).to_contain_text("You have a seat")
     assert host.course(game).setup.names == (host.name, guest.name)

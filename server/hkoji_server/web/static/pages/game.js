@@ -75,10 +75,13 @@ async function show(here, game, view, page) {
   if (await store.get('meta', 'push')) await (await import('./push.js')).tend(session, here.lang);
 }
 
-/** Somebody without a seat, whom the game may wait for. */
-function showInvited(here, game, page) {
-  const { session: { me }, lines, status } = game, invite = lines[1]?.entry.body.invite;
+/** Somebody without a seat, whom the game may wait for, sees what the log says of it instead of what the HTML says. */
+async function showInvited(here, game, page) {
+  const { offer, session: { me }, lines, status } = game, { by: host, body: { invite } = {} } = lines[1]?.entry ?? {};
   if (status !== 'open' || invite?.link || (invite?.name && invite.name !== me.name)) return clear();
+  const { showTerms } = await import('./terms.js');
+  showTerms(here.say, here.lang, { host, ...offer });
+  document.querySelector('#terms ul')?.remove();
   place('asked').hidden = false;
   place('decline').hidden = !invite;
   bind(here, game, page);
@@ -163,6 +166,7 @@ async function tellRematch({ say, session }, { id }) {
 
 /** What buttons do. */
 function bind({ copy, deeds }, game, page) {
+  const seen = game.last.head; // what the page shows
   deeds({
     async annul(pressed) {
       await game.refresh();
@@ -171,7 +175,7 @@ function bind({ copy, deeds }, game, page) {
     cancel: () => game.cancel(),
     decline: () => client.decline(game),
     give: () => client.give(game, Number(place('give').querySelector('select').value)),
-    join: () => game.join({ seen: game.last.head }),
+    join: () => game.join({ seen }),
     resign: () => game.resign(),
     withdraw: () => client.withdraw(game),
   }, () => loadAnew(game));

@@ -4,6 +4,7 @@ import { Game, readLink } from '../client/game.js';
 import { refuse } from '../client/trust.js';
 import { newSeed } from '../log/write.js';
 import { copyDeeds, offerCopies, visit } from './here.js';
+import { showTerms } from './terms.js';
 import { obstacle, place as byId } from '../shared.js';
 
 // Android names any browser inside another program by "wv"; on an iPhone such a one does not call itself Safari.
@@ -15,45 +16,6 @@ function show(...ids) {
   place('intro').hidden = ids.includes('terms'); // the invitation itself takes the place of what such a page is
   for (const id of ['right', 'terms', 'elsewhere', 'name', 'bring', 'join']) place(id).hidden = !ids.includes(id);
   byId('me-save').hidden = !ids.includes('save');
-}
-
-const UNITS = /** @type {const} */ ([['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]]);
-
-/** A length of time in the largest unit that fits. */
-function long(seconds = 0, lang) {
-  const [unit, size] = UNITS.find(([, each]) => seconds % each === 0) ?? UNITS[3];
-  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size);
-}
-
-/** Shows the agreement and the options of a checked log. */
-function showTerms(say, lang, { host: name, held, ruleset, agreement: { clock, expires, rated, series } }) {
-  for (const each of document.querySelectorAll(`.about:not(.${CSS.escape(ruleset.name)})`)) each.remove();
-  const { turns } = /** @type {HTMLElement} */ (document.querySelector('section.about')).dataset; // the most of a round
-  const { first, markers, max_rounds: n, tiebreak } = ruleset, { add, bank, cap, move, rest, zone } = clock ?? {};
-  const values = {
-    name, game: say(`game-${ruleset.name}`), n, zone, days: rest, ...series,
-    move: long(move, lang), bank: long(bank, lang), add: long(add, lang), cap: long(cap, lang),
-    round: long(Number(turns) * (move + add) + 2 * cap, lang), // no reserve is above its limit when a round begins
-    date: new Date(expires).toLocaleString(lang, { dateStyle: 'long' }),
-  };
-  const said = {
-    who: ['invite-who'],
-    clock: [
-      !clock && 'invite-no-clock', move && 'invite-move', bank && 'invite-bank', add && 'invite-add',
-      rest && 'invite-rest',
-    ],
-    options: [
-      `invite-first-${first}`, n && 'invite-rounds', n && `invite-tie-${tiebreak}`,
-      markers && `invite-markers-${markers}`,
-    ],
-    rated: [rated ? 'invite-is-rated' : 'invite-not-rated', series && 'invite-series'],
-    until: [expires ? 'invite-until' : 'invite-always'],
-    slowest: [clock && 'invite-slowest', rest && 'invite-rest-too'],
-    held: [held && 'held-player'],
-  };
-  for (const [id, keys] of Object.entries(said)) {
-    place(id).textContent = keys.filter(Boolean).map(key => say(key, values)).join(' ');
-  }
 }
 
 /** @param {import('./here.js').Context} context */
@@ -131,7 +93,9 @@ export async function run(context) {
     const shown = await game.verifyLink(link.code);
     if (game.closed) refuse(`link-${game.closed}`);
     seen = game.last.head;
-    showTerms(say, lang, shown);
+    for (const each of document.querySelectorAll(`.about:not(.${CSS.escape(shown.ruleset.name)})`)) each.remove();
+    const about = /** @type {HTMLElement} */ (document.querySelector('section.about'));
+    showTerms(say, lang, shown, Number(about.dataset.turns));
     tell('');
     known = Boolean(session.me) && await session.store.get('meta', 'registered') === session.me.text;
     const { registration } = session.service;
