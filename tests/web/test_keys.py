@@ -139,16 +139,25 @@ def test_a_key_file_goes_to_the_command_and_back(
     assert homes(name, "init", name, "--key", str(file)).code == 0
     assert homes(name, "key", "--json").json["key"] == key
 
-    for brings in (
-        lambda other: other.set_input_files("[data-do=bring-file]", file),
-        lambda other: (
-            other.fill("[data-do=bring-pasted] textarea", file.read_text()),
-            other.click("[data-do=bring-pasted] button"),
+    unnamed = tmp_path / "unnamed"
+    unnamed.write_bytes(file.read_bytes())
+    unnamed.chmod(0o600)
+    subprocess.check_call(["ssh-keygen", "-q", "-c", "-C", f"{name}@laptop", "-f", unnamed])
+    for filled_in, brings in (
+        ("anna", lambda other: other.set_input_files("[data-do=bring-file]", file)),
+        (name, lambda other: other.set_input_files("[data-do=bring-file]", unnamed)),
+        (
+            "anna",
+            lambda other: (
+                other.fill("[data-do=bring-pasted] textarea", file.read_text()),
+                other.click("[data-do=bring-pasted] button"),
+            ),
         ),
     ):
         other = visitor(DESK)
         other.goto(f"{origin}/me")
         other.locator("#me-bring").wait_for()
+        other.fill("[data-do=bring-password] [name=username]", filled_in)  # as a password manager does it
         brings(other)
         expect(other.locator("#own-name")).to_have_text(name)
         expect(other.locator("#me-own a[href='/']")).to_be_visible()  # to the games

@@ -9,6 +9,8 @@ import { copyDeeds, fill, offerCopies, visit } from './here.js';
 import { obstacle, place } from '../shared.js';
 import * as push from './push.js';
 
+const NAME = /^[a-z0-9][a-z0-9_-]{1,31}$/;
+
 /** Shows these sections of the page, and hides the other ones. @param {string[]} names */
 function show(...names) {
   for (const each of place('me').querySelectorAll(':scope > .side')) each.hidden = !names.includes(each.id.slice(3));
@@ -74,7 +76,8 @@ export async function run(context) {
 
   async function bring(text) {
     const copy = await readCopy(text), typed = place('bring-password').elements.username.value.trim();
-    await keys.bring(session, copy, typed || copy.name || refuse('key-without-name'));
+    const name = NAME.test(copy.name) ? copy.name : typed; // a browser may have filled in that of another key
+    await keys.bring(session, copy, name || refuse('key-without-name'));
   }
 
   // --- what is done with the own key
