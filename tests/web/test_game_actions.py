@@ -216,10 +216,15 @@ def test_nothing_private_is_left_when_the_page_is_left(host: Player, guest: Play
     assert hand in (6, 7)
     expect(tab.locator(".who:has(.you:visible)")).to_contain_text(guest.name)
     expect(tab.locator("#talk li")).to_have_count(1)
-    faults.expect("422|400")
+    faults.expect("422|400|ERR_FAILED")
     tab.fill("#talk textarea", "€" * 400)
     tab.click("#talk button")
     expect(tab.locator("#talk .wrong")).to_contain_text("1200 bytes")  # beside what it is about
+    tab.route("**/v1/games/**", lambda route: route.abort())
+    tab.evaluate("() => { document.dispatchEvent(new Event('visibilitychange')); }")  # it looks for news
+    expect(tab.locator("#says.wrong")).to_have_text(re.compile("."))  # not beside a form, which this is not about
+    expect(tab.locator("#talk .wrong")).to_contain_text("1200 bytes")
+    tab.unroute("**/v1/games/**")
     left = "() => document.querySelectorAll('[data-role=hand], #talk li, .down > *').length"
     assert tab.evaluate("() => { dispatchEvent(new PageTransitionEvent('pagehide')); }") is None
     assert tab.evaluate(left) == 0

@@ -51,6 +51,7 @@ export function visit({ base, body, lang, words }, says = 'says') {
     const enabled = /** @type {any[]} */ ([...document.querySelectorAll('main button:enabled')]);
     for (const each of enabled) each.disabled = true;
     const failed = await attempt(work);
+    own = null; // what happens later is not about the form
     for (const each of enabled) each.disabled = false;
     return failed;
   }));
