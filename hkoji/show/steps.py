@@ -48,7 +48,7 @@ def _agreement_text(kind: str, who: str, body: EntryBody) -> str:
     if isinstance(body, Revoke):
         return tell("{name} has lost a key, and signs with a new one", name=body.name)
     if isinstance(body, Delegate) and body.gateway is None:
-        return tell("{name} lets the service sign no more", name=who)
+        return tell("{name} no longer lets the service sign", name=who)
     words = {
         "offer": tell("the service offers the game"),
         "open": tell("{name} opens the game", name=who),
