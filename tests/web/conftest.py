@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from tests.support.browsers import CHROMIUM_OPTIONS, needs_browser
 from tests.support.guests import bring_guest
 from tests.support.service import Player, Service, serving
-from tests.support.visits import DESK, PHONE, Faults, context, visit
+from tests.support.visits import DESK, PHONE, Faults, close, context, leave, visit
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def visitor(chromium: Browser, faults: Faults) -> Iterator[Callable[..., Page]]:
 
     yield make
     for page in made:
-        page.context.close()
+        close(page.context)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def guest_browser(service: Service, chromium: Browser) -> Iterator[tuple[Player,
     opened = context(chromium, DESK)
     page = opened.new_page()
     yield bring_guest(page, service), opened
-    opened.close()
+    close(opened)
 
 
 @pytest.fixture
@@ -107,6 +107,7 @@ def tab(guest_browser: tuple[Player, BrowserContext], faults: Faults) -> Iterato
     page = guest_browser[1].new_page()
     faults.watch(page)
     yield page
+    leave(page)
     page.close()
 
 

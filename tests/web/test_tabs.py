@@ -12,7 +12,7 @@ from hkoji.game.setup import Invite
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.guests import bring_guest, seated
 from tests.support.service import Player, Service
-from tests.support.visits import Faults
+from tests.support.visits import Faults, leave
 from tests.web.test_crash import reply
 from tests.web.test_invite import Heard
 from tests.web.test_keys import KEPT, press, said
@@ -57,9 +57,10 @@ def test_two_tabs_make_one_move(service: Service, host: Player, phone: Page) -> 
 
 
 def test_eight_tabs_hold_one_stream(service: Service, host: Player, phone: Page) -> None:
-    heard = Heard(phone)
     game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
     tabs = [tab(phone, game) for _ in range(8)]
+    leave(phone)  # its page follows, too
+    heard = Heard(phone)
     for each in tabs:
         each.evaluate("() => { globalThis.heard = []; follow(session, entry => globalThis.heard.push(entry.seq)) }")
     tabs[0].wait_for_timeout(500)
