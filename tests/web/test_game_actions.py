@@ -117,10 +117,30 @@ def test_news_is_named_covers_nothing_and_keeps_what_is_half_done(host: Player, 
     expect(news).to_contain_text(f"{host.name} asks to call the game off.")
     assert host.send(host.entry(game, host.head(game), entry_kinds.Resign())).status == 201
     expect(news).to_contain_text(f"{host.name} has resigned.")
+    assert host.say(game, "the last message").status == 201
+    expect(part(tab, "talks")).to_have_text(re.compile(r"\b10$"))
+    expect(news).to_contain_text(f"{host.name} has resigned.")
     assert tab.evaluate(COVERED) == []
     with tab.expect_navigation():
         news.get_by_role("link").click()
     expect(part(tab, "over")).to_be_visible()
+    expect(text).to_have_value("half a thought")
+
+
+def test_the_deal_waits_for_a_message_that_is_being_written(host: Player, guest: Player, tab: Page) -> None:
+    tab.add_init_script("const real = setInterval; setInterval = (work, pause) => real(work, pause / 50)")
+    game = host.new(Hanamikoji())
+    guest.join(game)
+    guest.seed(game)
+    tab.goto(f"{host.origin()}/g/{game}?side=guest")
+    text = tab.locator("#talk textarea")
+    text.press_sequentially("half a ")
+    host.seed(game)
+    expect(tab.locator("#news")).to_contain_text("There is something new.")
+    text.press_sequentially("thought")
+    with tab.expect_navigation():
+        text.blur()
+    expect(part(tab, "hand").locator("> *").first).to_be_visible()
     expect(text).to_have_value("half a thought")
 
 
@@ -145,10 +165,13 @@ def test_a_round_that_has_ended_leaves_the_hand_in_reach(host: Player, guest: Pl
     """On a phone its score stands in one line above the hand, and opens to the table; later it stands below."""
     tab.set_viewport_size({"width": 360, "height": 640})
     game = seated(tab, host, guest, GeishasRoad())
-    while (course := host.course(game)).state.round < 2 or course.actor != 1:
+    while (course := host.course(game)).state.round < 2 or course.actor != 0:
         play(host, guest, game, 1)
     load_anew(tab)
     since, hand = part(tab, "since"), part(tab, "hand")
+    expect(since.locator("summary")).to_contain_text("round 1: ")
+    with tab.expect_navigation():  # the page shows the opponent's move by itself
+        play(host, guest, game, 1)
     expect(since.locator("summary")).to_contain_text("round 1: ")
     expect(since.locator(".board")).to_be_hidden()
     expect(hand).to_be_in_viewport(ratio=1)

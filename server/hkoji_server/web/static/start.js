@@ -63,10 +63,11 @@ async function askClock() {
 }
 
 /** Names what the page does not show: the kind of an entry, `wish` or `talk`. Nothing moves: the reader presses *Show*.
+ *  A message does not replace other news, and an entry without words of its own does not either.
  *  @param {string} kind @param {string} name */
 function tellNews(kind, name) {
   const news = document.getElementById('news'), text = place('news-text'), link = news?.querySelector('a');
-  if (!news || !text || !link || !(news.hidden || kind in news.dataset)) return;
+  if (!news || !text || !link || !(news.hidden || (kind !== 'talk' && kind in news.dataset))) return;
   text.textContent = (news.dataset[kind] ?? news.dataset.other)?.replace('{name}', name) ?? '';
   link.hash = kind === 'talk' ? kind : '';
   link.onclick = () => { news.hidden = true; };
@@ -99,15 +100,12 @@ const ALWAYS = ['check', 'invite', 'me'];
 const hasKey = async () => (await indexedDB.databases?.() ?? []).some(each => each.name?.startsWith('hkoji-'));
 
 /** The tabs of this browser: one in which the player leaves says so, and then nothing private stays in another. */
-function leaveTogether() {
-  const tabs = new BroadcastChannel('hkoji-left');
-  tabs.onmessage = () => {
-    body.replaceChildren();
-    sessionStorage.clear();
-    location.reload();
-  };
-  return tabs;
-}
+const tabs = new BroadcastChannel('hkoji-left');
+tabs.onmessage = () => {
+  body.replaceChildren();
+  sessionStorage.clear();
+  location.reload();
+};
 
 async function loadWords() {
   const answer = await fetch(`${base}words.${lang}.json`, { credentials: 'omit' });
@@ -126,7 +124,6 @@ async function runModule() {
   }
   try {
     const [words, { run }] = await Promise.all([loadWords(), import(`./pages/${module}.js`)]);
-    const tabs = leaveTogether();
     const follows = await run({ body, base, howLong, lang, words, showClock, showTimes, tabs, tellNews });
     sessionStorage.removeItem('hkoji-reloaded');
     return follows;

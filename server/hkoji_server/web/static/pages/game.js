@@ -4,7 +4,7 @@ import { addressOf, element, follow, watch } from '../shared.js';
 import { cardsOf, NOTATION, without } from '../log/write.js';
 import { fill, visit } from './here.js';
 
-const MOVED = 'hkoji-moved'; // what the page is loaded anew for: after it the focus goes to whose turn it is
+const MOVED = 'hkoji-moved'; // what the page is loaded anew for: a head, or `own` after an own act
 const TALK_DAYS = 7;
 const SHOW_PAUSE = 1000; // a finger may be on its way to something that a new page would end
 const TALK_PAUSE = 20_000; // messages are in no stream
@@ -23,7 +23,10 @@ export async function run(page) {
   let follows = false;
   await here.attempt(async () => {
     await session.meet();
-    if (!session.me) return clear();
+    if (!session.me) {
+      sessionStorage.clear();
+      return clear();
+    }
     const game = new client.Game(session, id);
     await game.turn(async () => { if (!game.lines.length) await game.fetchLog(); });
     follows = game.seat !== null;
@@ -49,6 +52,7 @@ function clear() {
 function again(head) {
   if (sessionStorage.getItem(MOVED) === head) return false;
   sessionStorage.setItem(MOVED, head);
+  leaving = true;
   location.reload();
   return true;
 }
@@ -56,8 +60,12 @@ function again(head) {
 /** What a player has and can do. */
 async function show(here, game, view, page) {
   const { session, store, status } = game, kept = await store.get('games', game.id);
-  await store.keep([['games', game.id, { ...kept, seen: game.last.seq }]]);
-  showSince(game, kept?.seen ?? game.last.seq);
+  const moved = sessionStorage.getItem(MOVED), own = moved === 'own';
+  sessionStorage.removeItem(MOVED);
+  // A page that was loaded by itself is no new visit: it shows what was new to the visit.
+  const since = (moved && !own ? kept?.since : kept?.seen) ?? game.last.seq;
+  await store.keep([['games', game.id, { ...kept, seen: game.last.seq, since }]]);
+  showSince(game, since);
   if (status === 'open') showOpen(game, kept?.code);
   if (status === 'playing') showHand(here, game, view);
   if (game.result) showResult(here, game);
@@ -66,12 +74,11 @@ async function show(here, game, view, page) {
   here.attempt(() => showTalk(here, game, page));
   if (game.result) here.attempt(() => tellRematch(here, game));
   hear(here, game, view, page);
-  if (sessionStorage.getItem(MOVED) === 'own') {
-    sessionStorage.removeItem(MOVED);
+  if (own) {
     place('turn').tabIndex = -1;
     place('turn').focus();
-    await offerPush(here);
   }
+  await offerPush(here, own);
   if (await store.get('meta', 'push')) await (await import('./push.js')).tend(session, here.lang);
 }
 
@@ -222,19 +229,18 @@ async function showTalk({ attempt }, game, page) {
   const text = /** @type {HTMLTextAreaElement} */ (talk.querySelector('textarea')), draft = draftOf(game);
   text.value = sessionStorage.getItem(draft) ?? '';
   text.oninput = () => sessionStorage.setItem(draft, text.value);
-  const last = await listMessages(game, page), { me, store } = game.session, list = talk.children[1];
-  const read = ['meta', `talk ${game.id}`];
-  place('talks').classList.toggle('new', last && last.name !== me.name && await store.get(...read) !== game.talked);
-  const seen = new IntersectionObserver(([each]) => each.isIntersecting && store.keep([[...read, game.talked]]));
-  seen.observe(list);
+  const last = await listMessages(game, page), { me, store } = game.session;
+  const unread = Boolean(last) && last.name !== me.name && await store.get(...readOf(game)) !== game.talked;
+  place('talks').classList.toggle('new', unread);
   setInterval(() => document.hidden || attempt(async () => {
     if (await client.hasNews(game)) page.tellNews('talk', (await listMessages(game, page)).name);
   }), TALK_PAUSE);
 }
 
-const draftOf = game => `hkoji-draft ${game.id}`;
+const draftOf = game => `hkoji-draft ${game.session.me.name} ${game.id}`;
+const readOf = game => ['meta', `talk ${game.id}`];
 
-/** Shows all messages, the last one in view. Returns it. */
+/** Shows all messages, the last one in view; keeps that they are read when it is on the screen. Returns it. */
 async function listMessages(game, { showTimes }) {
   const all = await client.messages(game), n = String(all.length), talks = place('talks');
   await fill('messages', 't-message', all, ({ at, name, text, proved, gap }) => ({
@@ -244,6 +250,9 @@ async function listMessages(game, { showTimes }) {
   showTimes();
   const list = /** @type {HTMLElement} */ (document.getElementById('messages'));
   list.scrollTop = list.scrollHeight;
+  const seen = new IntersectionObserver(([each]) =>
+    each.isIntersecting && game.store.keep([[...readOf(game), game.talked]]));
+  if (list.lastElementChild) seen.observe(list.lastElementChild);
   talks.hidden = !all.length;
   talks.lastChild.textContent = n;
   talks.ariaLabel = talks.dataset.text.replace('{n}', n);
@@ -254,34 +263,37 @@ async function listMessages(game, { showTimes }) {
 const visible = text => text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, each =>
   `[U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase()}]`);
 
-/** Whether the player is about something that a new page would end. */
-const busy = () => document.querySelector('.mine [aria-pressed=true], details[data-role=more][open], #talk :focus');
+/** What the player may be about that a new page would end; a score that the player has opened is one. */
+const HALF_DONE = ['.mine [aria-pressed=true]', '[data-role=more][open]', '.since[open]:first-child', '#talk :focus',
+  '#help:popover-open'].join();
 
 /** Hears of entries: what needs no decision is sent at once. What the page does not show it shows, or tells of it. */
-function hear({ attempt }, game, { actor }, { showClock, tellNews }) {
-  const { session } = game, { head, seq } = game.last, dealt = begun(game);
+function hear({ attempt, busy }, game, { actor }, { showClock, tellNews }) {
+  const { session } = game, { head, seq } = game.last;
   const look = () => document.hidden || attempt(async () => {
     await game.refresh();
     if (game.last.head === head) return;
-    if (dealt) await new Promise(done => setTimeout(done, SHOW_PAUSE));
+    await new Promise(done => setTimeout(done, SHOW_PAUSE));
     if (leaving) return;
-    if (!(dealt && busy()) && again(game.last.head)) return;
+    if (!busy() && !document.querySelector(HALF_DONE) && again(game.last.head)) return;
     for (const { entry } of game.lines.slice(seq + 1)) tellNews(entry.kind, entry.by);
   });
   showClock(game.clock?.deadline ?? null, session.now * 1000);
   follow(session, entry => { if (entry.game === game.id) look(); });
   document.addEventListener('visibilitychange', look); // a hidden page holds no stream
   if (game.status !== 'over' && actor !== game.seat) setTimeout(look, 1500); // nor one that has just begun
-  if (!dealt && game.status !== 'over') setInterval(look, 30_000);
+  if (!begun(game) && game.status !== 'over') setInterval(look, 30_000);
   watch(game, look);
 }
 
-/** Asks once, after the first own move, whether this browser shall tell. */
-async function offerPush(here) {
-  const { store } = here.session;
-  if (await store.get('meta', 'push-offered')) return;
-  await store.keep([['meta', 'push-offered', true]]);
+/** Asks once, from the first own move to the answer or the next own move, whether this browser shall tell. */
+async function offerPush(here, own) {
+  const { store } = here.session, kept = await store.get('meta', 'push-offered');
+  const keep = value => store.keep([['meta', 'push-offered', value]]);
+  if (own && kept !== true) await keep(kept ? true : 'open');
+  if (own ? kept : kept !== 'open') return;
   await (await import('./push.js')).show(here, place('push'));
+  place('push').querySelector('button')?.addEventListener('click', () => keep(true));
 }
 
 const DEAD = 400; // for so many ms after each change nothing can be sent: a finger may be on its way to another button

@@ -26,6 +26,7 @@ export async function fill(id, template, items, read) {
 /** The session of this browser, and how it speaks. `tell` says a text of WORDS. `attempt` does some work, and says why
  *  if that fails; `act` does it after that before it, while no button can be pressed. `deeds` says what elements with
  *  `data-do` do: buttons when pressed, forms when sent, others when changed. A form may have a line of its own.
+ *  `busy` says whether some of it is still being done.
  *  @param {Context} context @param {string} says the id of the line */
 export function visit({ base, body, lang, words }, says = 'says') {
   const session = new Session({ origin: location.origin, check: inWorker(base) }), say = speaker(words);
@@ -46,12 +47,15 @@ export function visit({ base, body, lang, words }, says = 'says') {
     }
   }
   /** @type {Promise<any>} */ let last = Promise.resolve();
+  let running = 0;
   /** @param {() => any} work @returns {Promise<any>} */
   const act = work => (last = last.then(async () => {
     const enabled = /** @type {any[]} */ ([...document.querySelectorAll('main button:enabled')]);
     for (const each of enabled) each.disabled = true;
+    running += 1;
     const failed = await attempt(work);
     own = null; // what happens later is not about the form
+    running -= 1;
     for (const each of enabled) each.disabled = false;
     return failed;
   }));
@@ -73,7 +77,7 @@ export function visit({ base, body, lang, words }, says = 'says') {
   }
   const copy = (text, said = 'copied') =>
     navigator.clipboard.writeText(text).then(() => tell(said), () => tell('no-clipboard'));
-  return { act, attempt, copy, deeds, lang, say, session, tell, write };
+  return { act, attempt, busy: () => running > 0, copy, deeds, lang, say, session, tell, write };
 }
 
 /** @type {any} the key that is offered, its file and name, and what to do when the player has shown the copy */

@@ -47,7 +47,7 @@ export async function run(context) {
   await act(async () => {
     await session.meet();
     place('home').hidden = !session.me; // an invitation was only looked at here
-    if (!session.me) return;
+    if (!session.me) return sessionStorage.clear();
     const known = await session.store.get('meta', 'registered') === session.me.text;
     place(known ? 'home-lists' : 'home-key').hidden = false;
     if (!known) return;
