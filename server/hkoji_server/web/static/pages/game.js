@@ -2,7 +2,7 @@
 import * as client from '../client/game.js';
 import { addressOf, element, follow, watch } from '../shared.js';
 import { cardsOf, NOTATION, without } from '../log/write.js';
-import { fill, visit } from './here.js';
+import { fill, showTerms, visit } from './here.js';
 
 const MOVED = 'hkoji-moved'; // what the page is loaded anew for: a head, or `own` after an own act
 const TALK_DAYS = 7;
@@ -86,7 +86,6 @@ async function show(here, game, view, page) {
 async function showInvited(here, game, page) {
   const { offer, session: { me }, lines, status } = game, { by: host, body: { invite } = {} } = lines[1]?.entry ?? {};
   if (status !== 'open' || invite?.link || (invite?.name && invite.name !== me.name)) return clear();
-  const { showTerms } = await import('./terms.js');
   showTerms(here.say, here.lang, { host, ...offer });
   document.querySelector('#terms ul')?.remove();
   place('asked').hidden = false;

@@ -3,8 +3,7 @@
 import { Game, readLink } from '../client/game.js';
 import { refuse } from '../client/trust.js';
 import { newSeed } from '../log/write.js';
-import { copyDeeds, offerCopies, visit } from './here.js';
-import { showTerms } from './terms.js';
+import { copyDeeds, offerCopies, showTerms, visit } from './here.js';
 import { obstacle, place as byId } from '../shared.js';
 
 // Android names any browser inside another program by "wv"; on an iPhone such a one does not call itself Safari.
