@@ -22,7 +22,7 @@ from tests.support.receiver import Receiver, answers, receiver
 from tests.support.service import Answer, Player, Service, serving
 from tests.support.visits import PHONE, Faults
 
-PUSHES = """
+PUSHES = """if (location.protocol !== 'about:') {
 localStorage.number ??= '0';
 const made = () => localStorage.made ? JSON.parse(localStorage.made) : null;
 const subscription = ({ key, endpoint }) => ({
@@ -36,7 +36,7 @@ PushManager.prototype.subscribe = async ({ userVisibleOnly, applicationServerKey
     localStorage.made = JSON.stringify({ key: applicationServerKey, endpoint });
     return subscription(made());
 };
-"""
+}"""
 SHOW = """
 async ([name, lang]) => {
     const base = document.body.dataset.static;
