@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from hkoji_server.service.games.notice_rules import TURN_WAIT
 from hkoji_server.service.notices.guarded_post import UNREACHABLE, GuardedPoster
+from hkoji_server.service.notices.posting import LONGEST_WAIT
 from hkoji_server.service.notices.push import LONGEST_KEPT, PushCourier
 from hkoji_server.service.notices.web_push import PADDED, TOKEN_SECONDS
 from hkoji_server.service.players.limits import RateLimits
@@ -21,7 +23,7 @@ from hkoji_server.store.notices import outbox_row, writing
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.log.private_key import PrivateKey
 from tests.support.couriers import Told, told
-from tests.support.push_service import Browser, proof_of
+from tests.support.push_service import Browser, base64url, proof_of
 from tests.support.receiver import Receiver, answers, hook
 from tests.support.rows import a_kept_channel
 from tests.support.service import AT, Answer, Player, begin, two_players
@@ -134,9 +136,14 @@ def test_an_https_origin_is_the_subject_and_the_key_stays_after_a_restart(
 
 WRONG: dict[str, dict[str, Any]] = {  # Any: JSON
     "no keys": {"keys": None},
+    "one key": {"keys": {"auth": base64url(b"x" * 16)}},
     "a key more": {"keys": {**Browser().keys, "more": "x"}},
+    "a short secret": {"keys": {**Browser().keys, "auth": base64url(b"x" * 15)}},
+    "a point that is not on the curve": {"keys": {**Browser().keys, "p256dh": base64url(b"\4" + b"\0" * 63 + b"\1")}},
     "a key with a quote": {"keys": {**Browser().keys, "auth": '"'}},
+    "a key of another kind": {"keys": {**Browser().keys, "auth": 7}},
     "an endless key": {"keys": {**Browser().keys, "p256dh": "A" * 10_000}},
+    "another language": {"lang": "tlh"},
     "another scheme": {"target": "ftp://127.0.0.1/"},
     "an address with a quote": {"target": 'https://push.example/"'},
     "an address in other letters": {"target": "https://push.example/è"},
@@ -367,6 +374,51 @@ def test_a_push_that_is_too_large_is_not_sent_again(pushing: Told, browser: Brow
     pushing.deliver(8 * HOUR)
     assert len(hook.posts) == 1
     assert (pushing.channel(channel).works, pushing.channel(channel).failures) == (True, 1)
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("7", 7), ("999999", LONGEST_WAIT)])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_push_service_can_ask_to_wait_but_not_for_ever(
+    status: int, asked: str, seconds: int, pushing: Told, browser: Browser, hook: Receiver
+) -> None:
+    game, mover, _, channel = started(pushing, browser)
+    hook.turns = [answers(status, Retry_After=asked)]
+    mover.send(move_of(mover, game))
+    pushing.deliver(TURN_WAIT)
+    pushing.deliver(seconds - 1)
+    assert len(hook.posts) == 1
+    pushing.deliver(1)
+    assert [each["event"] for each in browser.pushed()] == ["turn", "turn"]
+    assert pushing.channel(channel).works
+
+
+@pytest.mark.parametrize("status", [301, 307, 400, 500, 502])
+def test_after_any_other_answer_it_is_sent_again(status: int, pushing: Told, browser: Browser, hook: Receiver) -> None:
+    game, mover, _, channel = started(pushing, browser)
+    hook.turns = [answers(status, Location="/elsewhere")]
+    mover.send(move_of(mover, game))
+    pushing.deliver(TURN_WAIT)
+    assert len(hook.posts) == 1
+    pushing.deliver(60)
+    assert [each.target for each in hook.posts] == [browser.path] * 2
+    assert pushing.channel(channel).works
+    assert hook.posts[0].body != hook.posts[1].body  # sealed anew
+
+
+def test_a_slow_push_service_is_not_waited_for(pushing: Told, browser: Browser, hook: Receiver) -> None:
+    game, mover, _, channel = started(pushing, browser)
+
+    def wait(_: object) -> None:
+        hook.released.wait(30)
+
+    hook.turns = [wait]
+    mover.send(move_of(mover, game))
+    began = time.monotonic()
+    pushing.deliver(TURN_WAIT)
+    assert time.monotonic() - began < 10
+    assert (len(hook.posts), pushing.channel(channel).works) == (1, True)
+    pushing.deliver(60)
+    assert [each["event"] for each in browser.pushed()] == ["turn", "turn"]
 
 
 def test_a_browser_that_has_moved_inside_the_network_is_not_pushed_to(

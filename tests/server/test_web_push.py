@@ -130,3 +130,9 @@ def test_a_wrong_subscription_is_refused_with_its_reason(name: str) -> None:
 @given(st.binary(max_size=80))
 def test_base64url_is_read_as_it_was_written(data: bytes) -> None:
     assert decode_base64url(encode_base64url(data)) == data
+
+
+@given(st.text(max_size=40) | st.binary(max_size=80).map(base64url))
+def test_base64url_is_read_in_its_one_form(text: str) -> None:
+    data = decode_base64url(text)
+    assert data is None or encode_base64url(data) == text
