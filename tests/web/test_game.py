@@ -43,13 +43,14 @@ def tab_to(target: Locator) -> None:
 def joined_by_link(page: Page, host: Player, ruleset: Ruleset) -> str:
     """A game in which the page has the guest's seat, up to the first decision."""
     link = invite(host, ruleset)
+    game = link.partition("/i/")[2].partition("#")[0]
     page.goto(link)
     make_key(page, f"guest-{secrets.token_hex(3)}")
     page.click("#invite-go")  # without a copy of the key it asks once more
     expect(page.locator("#invite-says")).to_contain_text("no copy of your key")
+    assert len(host.lines(game)) == 2
     page.click("#invite-go")
     page.wait_for_url("**/g/*")
-    game = link.partition("/i/")[2].partition("#")[0]
     expect(page.locator("[data-role=turn]")).to_contain_text("You have a seat")
     host.seed(game)
     page.locator("[data-role=hand] > *").first.wait_for()

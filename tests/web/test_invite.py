@@ -92,15 +92,22 @@ def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, t
     phone.wait_for_url(f"**/g/{game}*")
 
 
-def test_a_key_that_is_here_is_offered(host: Player, guest: Player, tab: Page) -> None:
-    link = invite(host)
-    tab.goto(link.replace("#", "?fbclid=x#"))  # as a program adds it that has passed the link on
-    expect(tab.locator("#invite-go")).to_have_text(f"Join as {guest.name}")
-    assert not tab.locator("#invite-name").is_visible()
-    assert not tab.locator("#save-file").is_visible()  # asked once, before the first game
-    tab.click("#invite-go")
-    tab.wait_for_url("**/g/*")
-    assert host.lines(link.split("/i/")[1][:32])[2].entry.by == guest.name
+def test_a_key_that_is_here_is_offered(host: Player, phone: Page) -> None:
+    phone.goto(invite(host))
+    name = f"bob-{secrets.token_hex(3)}"
+    make_key(phone, name)
+    phone.click("#save-ways summary")
+    phone.click("#save-password button")
+    phone.click("#invite-go")
+    phone.wait_for_url("**/g/*")
+    second = invite(host)
+    phone.goto(second.replace("#", "?fbclid=x#"))  # as a program adds it that has passed the link on
+    expect(phone.locator("#invite-go")).to_have_text(f"Join as {name}")
+    assert not phone.locator("#invite-name").is_visible()
+    assert not phone.locator("#save-file").is_visible()  # asked once, before the first game
+    phone.click("#invite-go")
+    phone.wait_for_url("**/g/*")
+    assert host.lines(second.split("/i/")[1][:32])[2].entry.by == name
 
 
 def test_a_taken_name_is_asked_for_again_and_a_proved_copy_leaves_none_in_the_browser(
