@@ -64,7 +64,12 @@ async () => (await (await navigator.serviceWorker.ready).getNotifications())
 """
 
 CLOSED = """
-async () => (await (await navigator.serviceWorker.ready).getNotifications()).forEach(each => each.close())
+async () => {
+    const registration = await navigator.serviceWorker.ready;
+    for (const each of await registration.getNotifications()) each.close();
+    // The next one has the same tag: it must not come before these are closed.
+    while ((await registration.getNotifications()).length) await new Promise(done => setTimeout(done, 20));
+}
 """
 
 
