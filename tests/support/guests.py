@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Error, Locator, Page
 
 from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.log.private_key import PrivateKey
@@ -48,5 +48,9 @@ def part(page: Page, role: str) -> Locator:
 
 def load_anew(page: Page) -> None:
     """Loads a page again, and waits until it has shown the player's part."""
-    page.reload()
+    try:
+        page.reload()
+    except Error:  # it was just loading itself anew
+        page.wait_for_load_state()
+        page.reload()
     part(page, "more").wait_for(state="attached")

@@ -22,6 +22,7 @@ from tests.support.webdriver import Window, window
 HANAMIKOJI = Hanamikoji(max_rounds=1)
 MINE = "[data-role=mine] "
 CHOSEN = "return document.querySelector('[data-role=notation]').textContent"
+LAST = "return document.body.dataset.last"
 
 
 @pytest.fixture(scope="module", params=["firefox", "webkit"])
@@ -38,7 +39,7 @@ def join(browser: Window, link: str, name: str) -> PrivateKey:
     browser.press(browser.wait("#save-file"))
     file = browser.until(lambda: next(browser.folder.rglob(f"{name}.key"), None), "a file with the key")
     browser.press(browser.wait("#invite-go"))
-    browser.until(lambda: "/g/" in browser.run("return location.pathname"), "a seat in the game")
+    browser.until(lambda: browser.run("return location.pathname.startsWith('/g/')"), "a seat in the game")
     return PrivateKey.from_openssh(file.read_bytes())
 
 
@@ -66,9 +67,11 @@ def move(browser: Window, chance: random.Random) -> str:
         press_any("[data-role=kinds] button[aria-pressed=false]")
         while not browser.run(CHOSEN) and not press_any("[data-role=variants] button"):
             assert press_any("[data-role=hand] button[aria-pressed=false]")
-    chosen, last = browser.run(CHOSEN), browser.run("return document.body.dataset.last")
+    chosen, last = browser.run(CHOSEN), browser.run(LAST)
     browser.press(browser.wait(f"{MINE}[data-role=send] button"))
-    browser.until(lambda: browser.run("return document.body.dataset.last") != last, "a receipt for the move")
+    browser.until(
+        lambda: browser.run("return document.body.dataset.last") not in (None, last), "a receipt for the move"
+    )
     return str(chosen)
 
 
