@@ -90,3 +90,17 @@ def test_a_reader_without_a_key_loads_no_module(service: Service, players: tuple
     assert not any("/pages/" in each or "/client/" in each for each in files)
     assert all(each.url.startswith(service.url) for each in asked)
     assert not any({"cookie", "authorization"} & {*each.headers} for each in asked)
+
+
+def test_steps_stay_under_the_thumb(service: Service, players: tuple[Player, Player], onlooker: Page) -> None:
+    """On a phone they are at one place in every position, above all else, and cover no link at the end of the page."""
+    game = begin(*players)
+    last = play(*players, game, 4).seq
+    places = set[str]()
+    for entry in range(last - 4, last + 1):
+        onlooker.goto(f"{service.url}/g/{game}?at={entry}")
+        forward = onlooker.get_by_role("link", name="Forward")
+        places.add(str(forward.bounding_box()))
+        forward.click(trial=True)
+    assert len(places) == 1
+    onlooker.locator("footer a").last.click(trial=True)
