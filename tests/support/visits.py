@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -76,6 +76,32 @@ def close(opened: BrowserContext) -> None:
     for page in opened.pages:
         leave(page)
     opened.close()
+
+
+@contextmanager
+def lent(page: Page, faults: Faults) -> Iterator[Page]:
+    """A page that other tests use too, for the duration of a block: at its end nothing is kept in this browser.
+
+    A page of a new browser takes as long as four loads. A block may open more tabs, send some requests to a route, and
+    change the size of the window and the media; it adds no script and no permission, and no clock by hand.
+    """
+    opened, size = page.context, page.viewport_size
+    faults.watch(page)
+    opened.on("page", faults.watch)
+    yield page
+    opened.remove_listener("page", faults.watch)
+    for each in opened.pages:
+        leave(each)
+        if each is not page:
+            each.close()
+    page.unroute_all()
+    page.set_extra_http_headers({})
+    page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null")
+    if size and page.viewport_size != size:
+        page.set_viewport_size(size)
+    devtools = opened.new_cdp_session(page)
+    devtools.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})  # of all origins
+    devtools.detach()
 
 
 def visit(chromium: Browser, faults: Faults, screen: Mapping[str, object], **options: object) -> Page:

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from tests.support.browsers import CHROMIUM_OPTIONS, needs_browser
 from tests.support.guests import bring_guest
 from tests.support.service import Player, Service, serving
-from tests.support.visits import DESK, PHONE, Faults, close, context, leave, visit
+from tests.support.visits import DESK, PHONE, Faults, close, context, leave, lent, visit
 
 
 @pytest.fixture(scope="module")
@@ -74,16 +74,32 @@ def visitor(chromium: Browser, faults: Faults) -> Iterator[Callable[..., Page]]:
         close(page.context)
 
 
-@pytest.fixture
-def phone(visitor: Callable[..., Page]) -> Page:
-    """A page of 360 x 640 pixels that is touched."""
-    return visitor(PHONE)
+@pytest.fixture(scope="package")
+def shared_phone(chromium: Browser) -> Iterator[Page]:
+    opened = context(chromium, PHONE)
+    yield opened.new_page()
+    opened.close()
+
+
+@pytest.fixture(scope="package")
+def shared_desk(chromium: Browser) -> Iterator[Page]:
+    opened = context(chromium, DESK)
+    yield opened.new_page()
+    opened.close()
 
 
 @pytest.fixture
-def desk(visitor: Callable[..., Page]) -> Page:
-    """A page of 1,280 x 800 pixels, with a mouse."""
-    return visitor(DESK)
+def phone(shared_phone: Page, faults: Faults) -> Iterator[Page]:
+    """A page of 360 x 640 pixels that is touched, in a browser that keeps nothing yet."""
+    with lent(shared_phone, faults) as page:
+        yield page
+
+
+@pytest.fixture
+def desk(shared_desk: Page, faults: Faults) -> Iterator[Page]:
+    """A page of 1,280 x 800 pixels, with a mouse, in a browser that keeps nothing yet."""
+    with lent(shared_desk, faults) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")

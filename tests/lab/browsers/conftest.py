@@ -12,6 +12,8 @@ from tests.web.conftest import (
     phone,
     phone_of_onlookers,
     service,
+    shared_desk,
+    shared_phone,
     tab,
     visitor,
 )
@@ -28,6 +30,8 @@ __all__ = [
     "phone",
     "phone_of_onlookers",
     "service",
+    "shared_desk",
+    "shared_phone",
     "tab",
     "visitor",
 ]
