@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import Browser, CDPSession, Page, Worker, expect
 
 from hkoji.game import entry_kinds
 from tests.support.conditions import until
-from tests.support.push_service import Browser, proof_of
+from tests.support.push_service import Browser as ToldBrowser
+from tests.support.push_service import proof_of
 from tests.support.receiver import Receiver, answers, receiver
 from tests.support.service import Answer, Player, Service, serving
-from tests.support.visits import PHONE, Faults
+from tests.support.visits import PHONE, Faults, close, context, leave
+from tests.web.test_without_scripts import open_page
 
 PUSHES = """if (location.protocol !== 'about:') {
 localStorage.number ??= '0';
@@ -36,6 +39,9 @@ PushManager.prototype.subscribe = async ({ userVisibleOnly, applicationServerKey
     localStorage.made = JSON.stringify({ key: applicationServerKey, endpoint });
     return subscription(made());
 };
+if (localStorage.denied) Object.defineProperty(Notification, 'permission', { value: 'denied' });
+if (localStorage.standalone) matchMedia = query => ({ matches: query === '(display-mode: standalone)' });
+if (localStorage.impossible) delete globalThis.PushManager;
 }"""
 SHOW = """
 async ([name, lang]) => {
@@ -63,15 +69,6 @@ async () => (await (await navigator.serviceWorker.ready).getNotifications())
     .map(({ title, body, tag, lang, data }) => ({ title, body, tag, lang, data }))
 """
 
-CLOSED = """
-async () => {
-    const registration = await navigator.serviceWorker.ready;
-    for (const each of await registration.getNotifications()) each.close();
-    // The next one has the same tag: it must not come before these are closed.
-    while ((await registration.getNotifications()).length) await new Promise(done => setTimeout(done, 20));
-}
-"""
-
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
@@ -84,12 +81,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 class PushedPage:
     """The page of a player who can be told, with the push service of the browser."""
 
-    def __init__(self, page: Page, service: Service, hook: Receiver, name: str) -> None:
-        self.page, self.hook, self.name = page, hook, name
-        self.browser = Browser(hook, "/push/")
+    name: str
+    _seen: int
+
+    def __init__(self, page: Page, service: Service, hook: Receiver) -> None:
+        self.page, self.hook = page, hook
+        self.browser = ToldBrowser(hook, "/push/")
         self.url = service.url
-        self._seen = 0
-        hook.behave = answers(201)
         keys, endpoint = json.dumps(self.browser.keys), self.browser.endpoint
         page.add_init_script(PUSHES.replace("KEYS", keys).replace("ENDPOINT", endpoint))
         page.context.grant_permissions(["notifications"], origin=service.url)
@@ -100,7 +98,16 @@ class PushedPage:
 
     def _note(self, told: dict[str, Any]) -> None:  # Any: JSON
         for each in told["registrations"]:
-            self._registration[each["scopeURL"]] = each["registrationId"]
+            if not each["isDeleted"]:
+                self._registration[each["scopeURL"]] = each["registrationId"]
+
+    def begin_anew(self) -> None:
+        """Forgets all that the browser keeps, also its service worker; then it is another player's."""
+        leave(self.page)
+        self._devtools.send("Storage.clearDataForOrigin", {"origin": self.url, "storageTypes": "all"})
+        self._registration.clear()
+        self._seen, self.hook.behave, self.name = 0, answers(201), f"p{next(NUMBERS)}"
+        self.hook.posts.clear()
 
     def look(self, lang: str = "en") -> None:
         """Opens a page without a script of its own, and shows how notices stand."""
@@ -146,6 +153,11 @@ class PushedPage:
         return found
 
     @property
+    def worker(self) -> Worker:
+        """The service worker that runs now."""
+        return self.page.context.service_workers[-1]
+
+    @property
     def channels(self) -> list[dict[str, Any]]:  # Any: JSON
         found: list[dict[str, Any]] = self.page.evaluate(CHANNELS)
         return found
@@ -159,19 +171,28 @@ class PushedPage:
         """Has the player told in this browser."""
         self.look()
         self.press()
-        self.pass_on()
+        self.confirm()
+
+    def confirm(self) -> None:
+        """Passes the first push of a channel on, which confirms it."""
+        assert self.pass_on()["event"] == "confirm"
         self.wait_for("Stop notices here")
 
 
-@pytest.fixture
-def hook() -> Iterator[Receiver]:
-    with receiver() as running:
-        yield running
+@pytest.fixture(scope="module")
+def pushed_page(service: Service, chromium: Browser) -> Iterator[PushedPage]:
+    opened = context(chromium, PHONE)
+    with receiver() as hook:
+        yield PushedPage(opened.new_page(), service, hook)
+        close(opened)
 
 
 @pytest.fixture
-def told(visitor: Callable[..., Page], service: Service, hook: Receiver) -> PushedPage:
-    return PushedPage(visitor(PHONE), service, hook, f"p{next(NUMBERS)}")
+def told(pushed_page: PushedPage, faults: Faults) -> PushedPage:
+    """The page of a player of its own; all tests of this file share the browser and its push service."""
+    faults.watch(pushed_page.page)
+    pushed_page.begin_anew()
+    return pushed_page
 
 
 def test_a_press_makes_a_channel_that_the_first_push_confirms(told: PushedPage) -> None:
@@ -182,8 +203,7 @@ def test_a_press_makes_a_channel_that_the_first_push_confirms(told: PushedPage) 
     ]
     assert told.subscribed is None  # never by itself
     told.press()
-    assert told.pass_on()["event"] == "confirm"
-    told.wait_for("Stop notices here")
+    told.confirm()
     (channel,) = told.channels
     assert (channel["kind"], channel["off"], channel["confirmed"] is None) == ("push", None, False)
     assert told.subscribed == told.browser.endpoint + "1"
@@ -196,7 +216,36 @@ def test_a_press_makes_a_channel_that_the_first_push_confirms(told: PushedPage) 
     assert (told.channels, told.subscribed) == ([], None)
 
 
-def test_the_service_worker_words_a_push_and_opens_its_game(told: PushedPage) -> None:
+STRANGE: tuple[str | dict[str, Any], ...] = (  # Any: JSON
+    *("", "{", "null", "7", '"turn"', "[]"),
+    *({"event": event} for event in ("something new", "__proto__", "toString", None, {"toString": 1})),
+    *({"lang": lang} for lang in ("__proto__", "constructor", "tlh", "no language!", 7)),
+    {"event": "other", "game": "../../evil", "deadline": "soon", "opponent": "x" * 3000},
+)
+
+
+PUSH = """
+async texts => {
+    const shown = [], { registration } = self, show = registration.showNotification.bind(registration);
+    registration.showNotification = async (title, options) => {
+        await show(title, options);
+        shown.push([title, options.body]);
+    };
+    for (const data of texts) {
+        const event = new PushEvent('push', { data }), done = [];
+        event.waitUntil = work => done.push(work);
+        onpush(event);
+        await Promise.all(done);
+    }
+    delete registration.showNotification;
+    return shown;
+}
+"""
+"""Gives texts to the service worker one after another: a notification that is closed may end a newer one of its tag."""
+
+
+def test_the_service_worker_words_each_push_even_if_it_cannot_be_read(told: PushedPage) -> None:
+    """A browser takes the permission of a page that shows nothing."""
     told.begin()
     game = "27" * 16
     said = {"event": "turn", "game": game, "opponent": "bob", "deadline": "2026-11-25T10:30:00Z", "lang": "en", "v": 1}
@@ -209,24 +258,10 @@ def test_the_service_worker_words_a_push_and_opens_its_game(told: PushedPage) ->
     until(lambda: any(each["title"] == "Il tuo tempo sta per finire" for each in told.shown()))
     found = [each for each in told.shown() if each["data"] == game]
     assert [each["title"] for each in found] == ["Il tuo tempo sta per finire"]  # in place of the earlier one
-
-
-STRANGE: tuple[str | dict[str, Any], ...] = (  # Any: JSON
-    *("", "{", "null", "7", '"turn"', "[]"),
-    *({"event": event} for event in ("something new", "__proto__", "toString", None, {"toString": 1})),
-    *({"lang": lang} for lang in ("__proto__", "constructor", "tlh", "no language!", 7)),
-    {"event": "other", "game": "../../evil", "deadline": "soon", "opponent": "x" * 3000},
-)
-
-
-def test_each_push_is_shown_even_if_it_cannot_be_read(told: PushedPage) -> None:
-    """A browser takes the permission of a page that shows nothing."""
-    told.begin()
-    for strange in STRANGE:
-        told.page.evaluate(CLOSED)
-        told.deliver(strange if isinstance(strange, str) else json.dumps(strange))
-        (other,) = told.shown()
-        assert (other["title"], other["body"]) == ("There is news of your games", ""), strange
+    texts = [strange if isinstance(strange, str) else json.dumps(strange) for strange in STRANGE]
+    told.deliver(texts[1])
+    until(lambda: "There is news of your games" in [each["title"] for each in told.shown()])
+    assert told.worker.evaluate(PUSH, texts) == [["There is news of your games", ""]] * len(texts)
 
 
 VISIT = """
@@ -243,7 +278,7 @@ async game => {
 def test_a_press_on_a_notification_opens_the_game_and_no_other_address(told: PushedPage, faults: Faults) -> None:
     faults.expect("404")  # there is no such game
     told.begin()
-    (worker,) = told.page.context.service_workers
+    worker = told.worker
     assert worker.evaluate(VISIT, "0f" * 16) == [f"/g/{'0f' * 16}"]
     for strange in ("", None, "0F" * 16, "0f" * 17, f"{'0f' * 16}\n", "../me", "//evil.example", {"x": 1}):
         assert worker.evaluate(VISIT, strange) == ["/"]
@@ -251,7 +286,9 @@ def test_a_press_on_a_notification_opens_the_game_and_no_other_address(told: Pus
     assert worker.evaluate(VISIT, "0f" * 16) == [f"focus /g/{'0f' * 16}"]
 
 
-def test_a_subscription_that_has_changed_is_replaced_at_the_next_visit(told: PushedPage) -> None:
+def test_a_subscription_that_has_changed_is_replaced_at_the_next_visit_and_one_that_was_removed_ends(
+    told: PushedPage, faults: Faults
+) -> None:
     told.begin()
     (before,) = told.channels
     told.page.evaluate("localStorage.made = JSON.stringify({ key: 'x', endpoint: 'https://elsewhere.example/' })")
@@ -265,21 +302,18 @@ def test_a_subscription_that_has_changed_is_replaced_at_the_next_visit(told: Pus
     told.page.evaluate("tend()")  # nothing has changed
     assert [each["id"] for each in told.channels] == [after["id"]]
     assert len(told.hook.posts) == 2
-
-
-def test_a_channel_that_the_service_has_removed_ends_the_subscription(told: PushedPage, faults: Faults) -> None:
     faults.expect("404")
-    told.begin()
     told.page.evaluate(
-        "async id => session.json('DELETE', `/v1/me/channels/${id}`, undefined, { login: true })",
-        told.channels[0]["id"],
+        "async id => session.json('DELETE', `/v1/me/channels/${id}`, undefined, { login: true })", after["id"]
     )
     told.look()
     assert told.said[1] == "Notify me here"
     assert told.subscribed is None
 
 
-def test_a_push_service_that_refuses_leaves_no_channel_and_says_why(told: PushedPage, faults: Faults) -> None:
+def test_a_push_service_that_refuses_leaves_no_channel_and_later_turns_it_off(
+    told: PushedPage, service: Service, faults: Faults
+) -> None:
     faults.expect("422")
     told.hook.behave = answers(403)
     told.look()
@@ -287,10 +321,10 @@ def test_a_push_service_that_refuses_leaves_no_channel_and_says_why(told: Pushed
     told.wait_for("403")
     assert told.said[1] == "Notify me here"
     assert told.channels == []
-
-
-def test_a_channel_that_was_turned_off_is_said_to_be_off(told: PushedPage, service: Service) -> None:
-    told.begin()
+    told.hook.behave = answers(201)
+    told.hook.posts.clear()
+    told.press()
+    told.confirm()
     told.hook.behave = answers(401)
     Player(service, f"{told.name}-host").register().new(invite=entry_kinds.Invite(told.name))
     assert told.pass_on()["event"] == "invited"
@@ -299,8 +333,7 @@ def test_a_channel_that_was_turned_off_is_said_to_be_off(told: PushedPage, servi
     assert told.said == ["Notices do not arrive in this browser any more.", "Try again"]
     told.hook.behave = answers(201)
     told.press()
-    assert told.pass_on()["event"] == "confirm"
-    told.wait_for("Stop notices here")
+    told.confirm()
     assert [each["off"] for each in told.channels] == [None]
 
 
@@ -313,28 +346,23 @@ def test_the_script_is_at_the_root_and_keeps_nothing(service: Service) -> None:
         assert word not in text
 
 
-def test_the_page_on_the_home_screen_begins_with_bringing_the_key(
-    service: Service, visitor: Callable[..., Page]
-) -> None:
+def test_the_page_on_the_home_screen_begins_with_bringing_the_key(told: PushedPage) -> None:
     """On an iPhone it has a storage of its own, so it is there without a key."""
-    page = visitor(PHONE)
-    page.goto(f"{service.url}/")
-    assert page.url == f"{service.url}/"
-    page.add_init_script("matchMedia = query => ({ matches: query === '(display-mode: standalone)' })")
-    page.goto(f"{service.url}/")
-    page.wait_for_url("**/me")
-    page.locator("#me-bring").wait_for()
+    told.page.goto(f"{told.url}/rules/hanamikoji")
+    told.page.evaluate("localStorage.standalone = 'yes'")
+    told.page.goto(f"{told.url}/")
+    told.page.wait_for_url("**/me")
+    told.page.locator("#me-bring").wait_for()
 
 
-def test_the_manifest_has_icons_that_are_there(service: Service, visitor: Callable[..., Page]) -> None:
-    page = visitor(PHONE)
-    page.goto(f"{service.url}/")
-    address = str(page.locator("link[rel=manifest]").get_attribute("href"))
-    manifest = service.ask("GET", address)
+def test_the_manifest_has_icons_that_are_there(service: Service) -> None:
+    found = re.search(r'<link rel="manifest" href="([^"]+)"', open_page(service, "/").body.decode())
+    assert found is not None
+    manifest = service.ask("GET", found[1])
     assert manifest.headers["content-type"].startswith("application/manifest+json")
     assert (manifest.json["start_url"], manifest.json["display"]) == ("/", "standalone")
     for icon in manifest.json["icons"]:
-        answer = service.ask("GET", address.rpartition("/")[0] + "/" + icon["src"])
+        answer = service.ask("GET", found[1].rpartition("/")[0] + "/" + icon["src"])
         assert (answer.status, answer.headers["content-type"]) == (200, "image/png")
         width, height = (int.from_bytes(answer.body[at : at + 4]) for at in (16, 20))
         assert f"{width}x{height}" == icon["sizes"]
@@ -342,10 +370,11 @@ def test_the_manifest_has_icons_that_are_there(service: Service, visitor: Callab
 
 def test_a_browser_that_cannot_be_told_says_so(told: PushedPage) -> None:
     """By the will of its user, or such as Safari on an iPhone, where the page is not on the home screen."""
-    told.page.add_init_script("Object.defineProperty(Notification, 'permission', { value: 'denied' })")
+    told.look()
+    told.page.evaluate("localStorage.denied = 'yes'")
     told.look()
     assert [line[:30] for line in told.said] == ["This browser shows no notices "]
-    told.page.add_init_script("delete globalThis.PushManager")
+    told.page.evaluate("localStorage.impossible = 'yes'")
     told.look()
     assert [line[:31] for line in told.said] == ["This browser cannot tell you of"]
     told.page.goto(f"{told.url}/me")
