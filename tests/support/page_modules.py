@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Empty, Queue
@@ -25,6 +25,7 @@ from tests.support.webdriver import running, window
 ROOT: Final = Path(__file__).parents[2]
 MODULES: Final = ROOT / "tests" / "web" / "node"
 ENGINES: Final[tuple[BrowserName, ...]] = ("node", "chromium", "firefox", "webkit")
+Goto = Callable[[str], object]
 _SECONDS: Final = 120
 _PAGE: Final = '<!DOCTYPE html><title>modules</title><script type="module" src="/boot.js"></script>'
 _BOOT: Final = """\
@@ -36,10 +37,11 @@ await fetch('/result', { method: 'POST', body: JSON.stringify(said) });
 """
 
 
-def run_module(engine: BrowserName, module: str, data: object) -> Any:  # Any: JSON
+def run_module(engine: BrowserName, module: str, data: object, goto: Goto | None = None) -> Any:  # Any: JSON
     """The value of `run(data)` of a module of `tests/web/node`. Skips the test if the machine has no such engine.
 
-    Raises `AssertionError` if the module throws, or if nothing comes within two minutes.
+    It runs where `goto` loads a page; without that in a browser that is started for it alone. Raises `AssertionError`
+    if the module throws, or if nothing comes within two minutes.
     """
     program = needs_browser(engine)
     if engine == "node":
@@ -50,19 +52,27 @@ def run_module(engine: BrowserName, module: str, data: object) -> Any:  # Any: J
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
     else:
-        said = _in_browser(engine, program, module, data)
+        said = _in_browser(engine, program, module, data, goto)
     assert "error" not in said, said["error"]
     return said["value"]
 
 
-def _in_browser(engine: BrowserName, program: Path, module: str, data: object) -> Any:  # Any: JSON
-    with TemporaryDirectory() as folder, _server(module, json.dumps(data).encode()) as (address, results):
-        place = Path(folder)
-        with _chromium(program, place, address) if engine == "chromium" else _driven(engine, place, address):
-            try:
-                return json.loads(results.get(timeout=_SECONDS))
-            except Empty:
-                raise AssertionError(f"{engine} has posted nothing") from None
+def _in_browser(engine: BrowserName, program: Path, module: str, data: object, goto: Goto | None) -> Any:  # Any: JSON
+    with (
+        TemporaryDirectory() as folder,
+        _server(module, json.dumps(data).encode()) as (address, results),
+        ExitStack() as own,
+    ):
+        if goto is not None:
+            goto(address)
+        elif engine == "chromium":
+            own.enter_context(_chromium(program, Path(folder), address))
+        else:
+            own.enter_context(window(engine, Path(folder))).goto(address)
+        try:
+            return json.loads(results.get(timeout=_SECONDS))
+        except Empty:
+            raise AssertionError(f"{engine} has posted nothing") from None
 
 
 # --- the server -------------------------------------------------------------------------------------------------------
@@ -117,10 +127,3 @@ def _server(module: str, data: bytes) -> Iterator[tuple[str, Queue[bytes]]]:
 
 def _chromium(program: Path, folder: Path, address: str) -> Any:  # Any: a context manager
     return running([str(program), *CHROMIUM_OPTIONS, "--headless=new", f"--user-data-dir={folder}", address])
-
-
-@contextmanager
-def _driven(engine: BrowserName, folder: Path, address: str) -> Iterator[None]:
-    with window(engine, folder) as opened:
-        opened.goto(address)
-        yield

@@ -32,7 +32,7 @@ _PATHS: Final = {
     "ExecuteScript": ("POST", "/execute/sync"),
     "ElementClick": ("POST", "/element/{id}/click"),
     "ElementSendKeys": ("POST", "/element/{id}/value"),
-    "TakeScreenshot": ("GET", "/screenshot"),
+    "TakeScreenshot": ("GET", "/element/{id}/screenshot"),
 }
 """The commands that are used here: their names in Marionette, and their paths in HTTP."""
 _CAPABILITIES: Final = {"alwaysMatch": {"pageLoadStrategy": "normal"}}
@@ -104,12 +104,13 @@ class Window:
                     return value
             except CommandError:  # the page is just being loaded
                 pass
-            time.sleep(0.05)
+            time.sleep(0.2)  # to ask costs a browser more than a page that waits
         raise AssertionError(f"nothing came of: {what}. The page says: {self.run('return document.body.innerText')}")
 
     def screenshot(self) -> bytes:
-        """A PNG of what the window shows."""
-        return b64decode(self._send("TakeScreenshot", {}))
+        """A PNG of the body of the page."""
+        body = self.run("return document.body")
+        return b64decode(self._send("TakeScreenshot", {"id": next(iter(body.values()))}))
 
 
 def window(engine: BrowserName, folder: Path) -> AbstractContextManager[Window]:

@@ -1,4 +1,4 @@
-"""A real service on loopback, the Chromium of all these tests, and pages in it that fail a test if anything goes wrong.
+"""A real service on loopback, the browsers of all these tests, and pages in it that fail a test if anything goes wrong.
 
 Playwright drives Debian's Chromium; it brings its own driver and no browser. Policies of pages are never bypassed.
 """
@@ -16,6 +16,7 @@ from tests.support.browsers import CHROMIUM_OPTIONS, needs_browser
 from tests.support.guests import bring_guest
 from tests.support.service import Player, Service, serving
 from tests.support.visits import DESK, PHONE, Faults, close, context, leave, lent, visit
+from tests.support.webdriver import Window, window
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,20 @@ def chromium() -> Iterator[Browser]:
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")
+def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+    """A window of Firefox, for all tests."""
+    with window("firefox", tmp_path_factory.mktemp("firefox")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="package")
+def webkit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+    """A window of WebKitGTK, for all tests."""
+    with window("webkit", tmp_path_factory.mktemp("webkit")) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -1,23 +1,20 @@
-"""Firefox and WebKitGTK: a friend joins by a link there, and plays a whole game against the command."""
+"""Firefox and WebKitGTK: a friend joins by a link there, and plays."""
 
 from __future__ import annotations
 
-import os
 import random
 import secrets
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from hkoji.cli.output import Exit
+from hkoji.audit.log_audit import audit
+from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.forked import ForkedProcess
-from tests.support.homes import Homes
-from tests.support.service import Player, Service
-from tests.support.webdriver import Window, window
+from tests.support.service import Player
+from tests.support.webdriver import Window
+from tests.web.test_join import invite
 
 HANAMIKOJI = Hanamikoji(max_rounds=1)
 MINE = "[data-role=mine] "
@@ -25,10 +22,10 @@ CHOSEN = "return document.querySelector('[data-role=notation]').textContent"
 LAST = "return document.body.dataset.last"
 
 
-@pytest.fixture(scope="module", params=["firefox", "webkit"])
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
-    with window(request.param, tmp_path_factory.mktemp("browser")) as opened:
-        yield opened
+@pytest.fixture(params=["firefox", "webkit"])
+def browser(request: pytest.FixtureRequest) -> Window:
+    window: Window = request.getfixturevalue(request.param)
+    return window
 
 
 def join(browser: Window, link: str, name: str) -> PrivateKey:
@@ -75,23 +72,25 @@ def move(browser: Window, chance: random.Random) -> str:
     return str(chosen)
 
 
-def test_a_friend_joins_by_a_link_and_plays_to_the_end(service: Service, browser: Window, tmp_path: Path) -> None:
-    alice, bob = f"alice-{secrets.token_hex(3)}", f"bob-{secrets.token_hex(3)}"
-    homes, chance = Homes(tmp_path, service).registered(alice), random.Random(5)
-    opened = homes(alice, "new", "--link", "--max-rounds", "1", "--json").json
-    game = opened["game"]
-    key = join(browser, opened["link"], bob)
-    environment = {**os.environ, "HKOJI_HOME": str(tmp_path / alice), "HKOJI_CONFIG": os.devnull}
-    host = ForkedProcess(["bot", "run", game, "--bot", "greedy"], env=environment, stdout=tmp_path / "said")
-    moves = []
-    while its_turn(browser) == "turn":
-        moves.append(move(browser, chance))
-    assert host.wait(60) == Exit.OK
-    assert {each[0] for each in moves} >= {"1", "2", "3", "4", "-"}  # each action, and answers
-    lines = Player(service, bob).lines(game)
+def verify(host: Player, game: str, name: str, key: PrivateKey, moves: list[str]) -> None:
+    """A game has ended, the player of this key has made these moves in it, and the audit holds it."""
+    lines = host.lines(game)
     assert lines[-1].entry.kind == "end"
-    public = [each if not HANAMIKOJI.hidden(each) else HANAMIKOJI.public(each) for each in moves]
-    assert [line.entry.body["action"] for line in lines if (line.entry.by, line.entry.kind) == (bob, "move")] == public
-    (tmp_path / "log").write_text(format_log(lines))
-    held = homes(alice, "audit", str(tmp_path / "log"), "--key", f"{bob}={key.public.text}")
-    assert held.code == Exit.OK, held
+    made = [line.entry.body["action"] for line in lines if (line.entry.by, line.entry.kind) == (name, "move")]
+    assert made == [HANAMIKOJI.public(each) for each in moves]
+    assert audit(format_log(lines), {name: key.public}).ok
+
+
+def test_a_friend_joins_by_a_link_and_plays(host: Player, browser: Window) -> None:
+    name, chance = f"bob-{secrets.token_hex(3)}", random.Random(5)
+    link = invite(host, HANAMIKOJI)
+    game = link.partition("/i/")[2].partition("#")[0]
+    key = join(browser, link, name)
+    host.seed(game)
+    course = host.course(game)
+    offer = next(each for each in course.state.legal_actions() if each[0] == "3")
+    assert host.send(host.make_move(course, offer)).status == 201
+    moves = [move(browser, chance) for _ in range(2) if its_turn(browser) == "turn"]
+    assert [each[0] in signs for each, signs in zip(moves, ("-", "1234"), strict=True)] == [True, True]
+    assert host.send(host.entry(game, host.head(game), entry_kinds.Resign())).status == 201
+    verify(host, game, name, key, moves)

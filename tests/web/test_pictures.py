@@ -5,24 +5,21 @@ A `<use>` of another file sees the variables of the page and none of its rules. 
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations
-from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 from typing import Final
 
 import pytest
 from hkoji_server.web.static_files import FOLDER, POLICY
+from playwright.sync_api import Page
 
 from hkoji.show import art
-from tests.support.browsers import CHROMIUM_OPTIONS, BrowserName, needs_browser
 from tests.support.pixels import Colour, Pixels, read_png
-from tests.support.webdriver import window
+from tests.support.webdriver import Window
 
 SIDE: Final = 64
 COLUMNS: Final = 5
@@ -30,7 +27,8 @@ NAMES: Final = tuple(art.pictures())
 STYLE: Final = (FOLDER / "style.css").read_text()
 GRID: Final = f"""
 html, body {{ margin: 0; padding: 0; background: #fff }}
-body {{ display: grid; grid-template-columns: repeat({COLUMNS}, {SIDE}px); grid-auto-rows: {SIDE}px; color: #29303d }}
+body {{ display: grid; grid-template-columns: repeat({COLUMNS}, {SIDE}px); grid-auto-rows: {SIDE}px }}
+body {{ width: {COLUMNS * SIDE}px; color: #29303d }}
 svg {{ width: {SIDE}px; height: {SIDE}px; overflow: hidden }}
 """
 PAGE: Final = (
@@ -76,38 +74,18 @@ def grid() -> Iterator[str]:
         thread.join()
 
 
-def by_chromium(folder: Path, address: str) -> bytes:
-    picture = folder / "shot.png"
-    words = [str(needs_browser("chromium")), *CHROMIUM_OPTIONS, "--headless=new", f"--user-data-dir={folder}"]
-    shot = ["--hide-scrollbars", "--window-size=640,640", f"--screenshot={picture}", address]
-    subprocess.run([*words, *shot], capture_output=True, timeout=120, check=True)
-    return picture.read_bytes()
-
-
-def by_driver(engine: BrowserName, folder: Path, address: str) -> bytes:
-    with window(engine, folder) as opened:
-        opened.goto(address)
+@pytest.fixture(scope="module", params=["phone_of_onlookers", "firefox", "webkit"])
+def shown(request: pytest.FixtureRequest) -> dict[str, Pixels]:
+    """Each picture as one engine paints it."""
+    browser: Page | Window = request.getfixturevalue(request.param)
+    shot = browser.screenshot if isinstance(browser, Window) else browser.locator("body").screenshot
+    with grid() as address:
+        browser.goto(address)
         end = monotonic() + 60
         # The pictures come after the page: a screenshot of a white page is taken again.
-        while (shot := opened.screenshot()) and monotonic() < end:
-            if len(set(read_png(shot).part(0, 0, SIDE, SIDE).each())) > 1:
-                return shot
-            sleep(0.2)
-        return shot
-
-
-BROWSERS: Final[dict[BrowserName, Callable[[Path, str], bytes]]] = {
-    "chromium": by_chromium,
-    "firefox": partial(by_driver, "firefox"),
-    "webkit": partial(by_driver, "webkit"),
-}
-
-
-@pytest.fixture(scope="module", params=BROWSERS)
-def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pixels]:
-    """Each picture as one engine paints it."""
-    with grid() as address:
-        pixels = read_png(BROWSERS[request.param](tmp_path_factory.mktemp("browser"), address))
+        while len(set((pixels := read_png(shot())).part(0, 0, SIDE, SIDE).each())) == 1:
+            assert monotonic() < end
+            sleep(0.1)
     return {name: pixels.part(n % COLUMNS * SIDE, n // COLUMNS * SIDE, SIDE, SIDE) for n, name in enumerate(NAMES)}
 
 

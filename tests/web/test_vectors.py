@@ -76,7 +76,10 @@ REFUSED_BY_WEBKIT = [
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_all_vectors(engine: BrowserName) -> None:
-    found = run_module(engine, "vectors.js", vectors())
+def test_all_vectors(engine: BrowserName, request: pytest.FixtureRequest) -> None:
+    goto = None
+    if engine != "node":
+        goto = request.getfixturevalue("phone_of_onlookers" if engine == "chromium" else engine).goto
+    found = run_module(engine, "vectors.js", vectors(), goto)
     assert found == {"counts": counts(), "wrong": REFUSED_BY_WEBKIT if engine == "webkit" else []}
     assert min(found["counts"].values()) > 10

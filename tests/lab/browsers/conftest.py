@@ -1,10 +1,11 @@
-"""The service, the Chromium and the pages of `tests/web`."""
+"""The service, the browsers and the pages of `tests/web`."""
 
 from tests.web.conftest import (
     asked_about_names,
     chromium,
     desk,
     faults,
+    firefox,
     guest,
     guest_browser,
     host,
@@ -16,6 +17,7 @@ from tests.web.conftest import (
     shared_phone,
     tab,
     visitor,
+    webkit,
 )
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "chromium",
     "desk",
     "faults",
+    "firefox",
     "guest",
     "guest_browser",
     "host",
@@ -34,4 +37,5 @@ __all__ = [
     "shared_phone",
     "tab",
     "visitor",
+    "webkit",
 ]
