@@ -1,47 +1,57 @@
-"""A player's game in Chromium, against the service's other player: by keyboard, and by touch on a phone."""
+"""A player's game in Chromium, against the service's other player: by touch on a phone, by keyboard and by mouse."""
 
 from __future__ import annotations
 
 import random
+import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice
 from typing import Final
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from hkoji.game.course import Course
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.guests import bring_guest, load_anew, part, seated
-from tests.support.service import Player, Service
-from tests.support.visits import DESK, PHONE
+from tests.support.guests import part, seated
+from tests.support.service import Player
 from tests.web.test_invite import make_key
 from tests.web.test_join import invite
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 Press = Callable[[Locator], None]
+_AHEAD = """each => {
+  const now = document.activeElement;
+  return each === now ? null : Boolean(now.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING);
+}"""
+_OFFERS = "34GC"
+"""The signs of actions that the opponent answers."""
 
 
 def tap(target: Locator) -> None:
     target.tap()
 
 
+def click(target: Locator) -> None:
+    target.click()
+
+
 def tab_to(target: Locator) -> None:
-    """Goes to a button by the tabulator, and presses it by the space bar."""
+    """Goes to a button by the tabulator, forwards or back, and presses it by the space bar."""
     page = target.page
-    for _ in range(200):
-        if target.evaluate("each => each === document.activeElement"):
+    for _ in range(100):
+        if (ahead := target.evaluate(_AHEAD)) is None:
             page.keyboard.press("Space")
             return
-        page.keyboard.press("Tab")
+        page.keyboard.press("Tab" if ahead else "Shift+Tab")
     raise AssertionError(f"no tabulator leads to {target}")
 
 
 def joined_by_link(page: Page, host: Player, ruleset: Ruleset) -> str:
-    """A game in which the page has the guest's seat, up to the first decision."""
+    """A game in which the page has the guest's seat; the host has revealed nothing yet."""
     link = invite(host, ruleset)
     game = link.partition("/i/")[2].partition("#")[0]
     page.goto(link)
@@ -52,14 +62,11 @@ def joined_by_link(page: Page, host: Player, ruleset: Ruleset) -> str:
     page.click("#invite-go")
     page.wait_for_url("**/g/*")
     expect(page.locator("[data-role=turn]")).to_contain_text("You have a seat")
-    host.seed(game)
-    page.locator("[data-role=hand] > *").first.wait_for()
-    part(page, "more").wait_for(state="attached")
     return game
 
 
 def move(page: Page, press: Press, chance: random.Random) -> str:
-    """Composes some move by its buttons, and sends it. Returns the text of the button that has sent it."""
+    """Composes some move by its buttons, and sends it. Returns it as the page writes it."""
     send = part(page, "send").locator("button")
     send.wait_for()
     choices = part(page, "choices").locator("button")
@@ -67,7 +74,7 @@ def move(page: Page, press: Press, chance: random.Random) -> str:
         press(choices.nth(chance.randrange(choices.count())))
     else:
         kinds = part(page, "kinds").locator("button:enabled")
-        kind = kinds.nth(chance.randrange(kinds.count()))
+        kind = kinds.last
         if kind.get_attribute("aria-pressed") == "false":
             press(kind)
         while not part(page, "variants").is_visible() and not page.locator("[data-role=notation]:not(:empty)").count():
@@ -77,59 +84,56 @@ def move(page: Page, press: Press, chance: random.Random) -> str:
             variants = part(page, "variants").locator("button")
             press(variants.nth(chance.randrange(variants.count())))
     expect(send).to_be_enabled()
-    said, last = send.inner_text(), page.locator("body").get_attribute("data-last")
+    notation, last = part(page, "notation").inner_text(), page.locator("body").get_attribute("data-last")
     press(send)
     page.wait_for_function(
-        "last => document.body.dataset.last !== last && document.querySelector('[data-role=more]')", arg=last
+        "last => document.body.dataset.last !== last && document.querySelector('[data-role=more]')",
+        arg=last,
+        polling=100,
     )
-    return said
+    return notation
 
 
-def play_out(page: Page, host: Player, game: str, press: Press, moves: int = 1000) -> list[str]:
-    """Plays in turn with the host to the end, or so many moves of the page; returns what its button said.
-
-    The host answers before the page has loaded itself anew, so that it does so once for both moves.
-    """
-    chance, said = random.Random(5), list[str]()
-
-    def reply() -> Course:
-        while (own := host.course(game)).actor == 0:
-            assert host.send(host.make_move(own, chance.choice(own.state.legal_actions()))).status == 201
-        return own
+def answer_loads(page: Page, host: Player, chance: random.Random) -> None:
+    """The host moves, with an offer if there is one, before the page has loaded itself: once for both moves."""
 
     def answer(route: Route) -> None:
-        reply()
+        game = re.search("/g/([0-9a-f]{32})", route.request.url)
+        assert game is not None
+        while (own := host.course(game[1])).actor == 0:
+            action = max(own.state.legal_actions(), key=lambda each: (each[0] in _OFFERS, chance.random()))
+            assert host.send(host.make_move(own, action)).status == 201
         route.continue_()
 
-    reply()
-    page.route(f"**/g/{game}*", answer)
-    load_anew(page)
-    while not host.course(game).finished and len(said) < moves:
-        said.append(move(page, press, chance))
-    return said
+    page.route("**/g/*", answer)
+
+
+def moves(page: Page, host: Player, game: str, *ways: Press) -> Iterator[str]:
+    """Makes moves to the end of a game, with each button pressed another way; gives each as the page writes it."""
+    chance, way = random.Random(5), cycle(ways)
+
+    def press(target: Locator) -> None:
+        next(way)(target)
+
+    while not host.course(game).finished:
+        yield move(page, press, chance)
 
 
 HANAMIKOJI: Final = Hanamikoji(max_rounds=1)
 ROAD: Final = GeishasRoad(starting_markers="choose")
 
 
-@pytest.mark.parametrize(("ruleset", "press"), [(ROAD, tap), (HANAMIKOJI, tab_to)], ids=["road-touch", "keyboard"])
-def test_a_whole_game_is_played_in_the_page(
-    host: Player, visitor: Callable[..., Page], ruleset: Ruleset, press: Press
-) -> None:
-    page = visitor(PHONE if press is tap else DESK)
-    game = joined_by_link(page, host, ruleset)
-    said = play_out(page, host, game, press)
-    assert len(said) >= 4
-    page.reload()
-    expect(part(page, "over")).to_be_visible()
-    assert host.course(game).finished
+def test_a_whole_game_is_played_by_touch_and_keyboard_in_turn(host: Player, phone: Page) -> None:
+    game = joined_by_link(phone, host, HANAMIKOJI)
+    answer_loads(phone, host, random.Random(5))
+    host.seed(game)
+    made = {each[0] for each in moves(phone, host, game, tap, tab_to)}
+    assert made == {"1", "2", "3", "4", "-"}
+    expect(part(phone, "over")).to_be_visible()
 
 
-@pytest.mark.parametrize(("ruleset", "press"), [(HANAMIKOJI, tap), (ROAD, tab_to)], ids=["touch", "road-keyboard"])
-def test_some_moves_are_played_the_other_way(
-    service: Service, host: Player, visitor: Callable[..., Page], ruleset: Ruleset, press: Press
-) -> None:
-    page = visitor(PHONE if press is tap else DESK)
-    game = seated(page, host, bring_guest(page, service), ruleset)
-    assert len(play_out(page, host, game, press, moves=5)) == 5
+def test_some_moves_are_made_by_keyboard_and_mouse_in_turn(host: Player, guest: Player, tab: Page) -> None:
+    answer_loads(tab, host, random.Random(5))
+    game = seated(tab, host, guest, ROAD)
+    made = [each[0] for each in islice(moves(tab, host, game, tab_to, click), 3)]
+    assert made == ["!", "-", "C"]
