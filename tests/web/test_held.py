@@ -1,4 +1,4 @@
-"""A host who plays by mail, and a guest in a page: the page says for whom the service signs, and they play to the end.
+"""A host who plays by mail, and a guest in a page: it is said for whom the service signs, and they play to the end.
 
 The service and its mail process are real; the host answers letters. A page that is told of a held key by another
 service signs nothing.
@@ -12,11 +12,11 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hkoji_server.store.sqlite.store import SqliteStore
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
@@ -29,21 +29,19 @@ from hkoji.log.private_key import PrivateKey
 from tests.lab.mail.mail_world import UNHURRIED, MailWorld
 from tests.support import loops
 from tests.support.adversary import follow
-from tests.support.guests import load_anew, part
+from tests.support.guests import part
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.mailbox_player import MailboxPlayer
-from tests.support.mail.post_office import letters
+from tests.support.mail.post_office import Letter, letters
 from tests.support.mail.reading import ACCEPT, command_address, offered
 from tests.support.metrics import free_port
+from tests.support.page_player import PagePlayer, page_player
 from tests.support.service import Player, Service
-from tests.web.test_game import move, tap
-from tests.web.test_invite import Heard, make_key, said
+from tests.web.test_invite import Heard, said
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
 HELD = PrivateKey.from_seed(b"\x08" * 32)
-BEGUN = "last => document.body.dataset.last >= last && document.querySelector('[data-role=more]')"
-"""Whether a page shows the player's part of a game up to an entry: it loads itself anew while a game begins."""
 _QUIET = 60.0
 """After so many seconds in which nothing happens, a game is stuck."""
 
@@ -93,6 +91,33 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Post]:
     post.close()
 
 
+@pytest.fixture(scope="module")
+def service(post: Post) -> Service:
+    """The one that plays by mail."""
+    return post.service
+
+
+class MailHost(NamedTuple):
+    """A host who has only a mailbox, and the letter that says how to begin a game."""
+
+    player: MailboxPlayer
+    welcome: Letter
+
+    def offer(self, post: Post, name: str) -> str:
+        """Invites a player, and returns the game."""
+        order = f"new hanamikoji {name} {name}@players.example 3d/14d"
+        self.player.write(command_address(self.welcome), "a game", order)
+        return str(until(lambda: post.service.ask("GET", f"/v1/games?player={name}").json["games"])[0]["game"])
+
+
+@pytest.fixture(scope="module")
+def mail_host(post: Post) -> MailHost:
+    player = MailboxPlayer(post.office.open("host"))
+    post.world.hkoji("admin", "mail", "add", player.name, player.mailbox.address, "--data", post.world.data)
+    player.answer(player.next_letter(), ACCEPT["en"])
+    return MailHost(player, player.next_letter())
+
+
 def until(found: Callable[[], Any]) -> Any:  # Any: what `found` returns
     """Waits for a value that is true."""
     end = time.monotonic() + _QUIET
@@ -102,71 +127,55 @@ def until(found: Callable[[], Any]) -> Any:  # Any: what `found` returns
     return value
 
 
-def play(post: Post, game: str, host: MailboxPlayer, page: Page, moves: int = 1000) -> list[str]:
-    """Plays to the end, or so many moves of the page; the host by mail. Returns what the page's button said."""
-    chance, pressed = random.Random(5), list[str]()
-
-    def reply() -> None:
-        """The host answers letters until it is the page's turn, or the end."""
-        end = time.monotonic() + _QUIET
-        while post.turn(game) == host.name:
-            assert time.monotonic() < end, post.world.log[-3000:]
-            if asking := [each for each in letters(host.mailbox)[host.known :] if offered(each)]:
-                host.known = len(letters(host.mailbox))
-                host.answer(asking[-1], chance.choice(offered(asking[-1])))
-                end = time.monotonic() + _QUIET
-            time.sleep(0.05)
-
-    def answer(route: Route) -> None:
-        reply()
-        route.continue_()
-
-    reply()
-    page.route(f"**/g/{game}*", answer)  # the page loads itself anew once for both moves
-    load_anew(page)
-    while post.turn(game) is not None and len(pressed) < moves:
-        pressed.append(move(page, tap, chance))
-    page.unroute(f"**/g/{game}*")
-    return pressed
+def reply(post: Post, game: str, host: MailboxPlayer, chance: random.Random) -> None:
+    """The host answers letters until it is the guest's turn, or the end."""
+    end = time.monotonic() + _QUIET
+    while post.turn(game) == host.name:
+        assert time.monotonic() < end, post.world.log[-3000:]
+        if asking := [each for each in letters(host.mailbox)[host.known :] if offered(each)]:
+            host.known = len(letters(host.mailbox))
+            host.answer(asking[-1], chance.choice(offered(asking[-1])))
+            end = time.monotonic() + _QUIET
+        time.sleep(0.05)
 
 
-def by_name(page: Page, post: Post, name: str) -> None:
-    """Registers a player in the page."""
-    page.goto(f"{post.service.url}/me")
-    page.fill("#me-make input[name=name]", name)
-    page.click("#me-make button")
-    page.click("#me-register button")
-    page.locator("#me-choices").wait_for()
+def play(post: Post, game: str, host: MailboxPlayer, page: PagePlayer, moves: int = 1000) -> int:
+    """Plays to the end, or so many moves of the page; the host by mail. Returns how many the page has made."""
+    chance = random.Random(5)
+    for made in range(moves):
+        reply(post, game, host, chance)
+        page.game(game, "refresh")
+        if post.turn(game) is None:
+            return made
+        page.game(game, "move", chance.choice(page.game(game, "view")["legal"]))
+    return moves
 
 
-def test_a_host_by_mail_plays_a_whole_game_with_a_page(post: Post, phone: Page, tmp_path: Path) -> None:
-    name, host = "guest", MailboxPlayer(post.office.open("host"))
-    post.world.hkoji("admin", "mail", "add", host.name, host.mailbox.address, "--data", post.world.data)
-    host.answer(host.next_letter(), ACCEPT["en"])
-    welcome = host.next_letter()
-    by_name(phone, post, name)
-    host.write(command_address(welcome), "a game", f"new hanamikoji {name} {name}@players.example 3d/14d")
-    listed = f"/v1/games?player={host.name}"
-    game = until(lambda: post.service.ask("GET", listed).json["games"])[0]["game"]
-    heard = Heard(phone)
-    for _ in range(2):  # it is said each time, until there is a join
-        phone.goto(f"{post.service.url}/g/{game}")
-        expect(part(phone, "says")).to_contain_text("host plays by mail, and the service signs for host.")
-        expect(part(phone, "asked")).to_be_visible()
-    assert [each for each in heard.posts if "/login" not in each] == []
-    assert [line.entry.kind for line in post.log(game)] == ["offer", "open"]
-    part(phone, "asked").get_by_role("button", name="Join").click()
-    phone.wait_for_function(BEGUN, arg=4)
-    assert len(play(post, game, host, phone)) >= 4
-    by_host = [line.entry for line in post.log(game) if line.entry.by == host.name]
+def test_a_host_by_mail_plays_a_whole_game_with_a_page(post: Post, mail_host: MailHost, tmp_path: Path) -> None:
+    with page_player(post.service.url, tmp_path / "page") as page:
+        page.arrive("bob")
+        game = mail_host.offer(post, "bob")
+        page.game(game, "refresh")
+        assert ["held-player", {"name": "host", "entry": 2}] in page.do("remarks")
+        page.game(game, "join", {"seen": page.do("state", game=game)["last"]["head"]})
+        assert play(post, game, mail_host.player, page) >= 4
+        assert page.do("state", game=game)["status"] == "over"
+    by_host = [line.entry for line in post.log(game) if line.entry.by == "host"]
     assert all("mail" in entry.body for entry in by_host if entry.kind == "move")
     assert post.log(game)[-1].entry.kind == "end"
-    load_anew(phone)
-    expect(part(phone, "over")).to_be_visible()
     post.holds(game, tmp_path)
 
 
-def test_a_host_who_lets_the_service_sign_too_is_reported(post: Post, phone: Page, tmp_path: Path) -> None:
+def test_a_page_says_that_the_host_plays_by_mail(post: Post, mail_host: MailHost, guest: Player, tab: Page) -> None:
+    game, heard = mail_host.offer(post, guest.name), Heard(tab)
+    tab.goto(f"{post.service.url}/g/{game}")
+    expect(part(tab, "says")).to_contain_text("host plays by mail, and the service signs for host.")
+    expect(part(tab, "asked").get_by_role("button", name="Join")).to_be_visible()
+    assert [each for each in heard.posts if "/login" not in each] == []
+    assert [line.entry.kind for line in post.log(game)] == ["offer", "open"]
+
+
+def test_a_host_who_lets_the_service_sign_too_is_reported(post: Post, tmp_path: Path) -> None:
     alice = MailboxPlayer(post.office.open("alice"))
     post.world.hkoji("init", "alice", home="alice")
     post.world.hkoji("register", "--server", post.service.url, home="alice")
@@ -174,25 +183,16 @@ def test_a_host_who_lets_the_service_sign_too_is_reported(post: Post, phone: Pag
     alice.answer(alice.next_letter(), "yes")
     until(lambda: post.hkoji("alice", "mail", "show")["confirmed"])
     opened = post.hkoji("alice", "new", "--link", "--clock", "3d/14d")
-    game = opened["game"]
-    phone.goto(opened["link"])
-    make_key(phone, "bob")
-    phone.click("#save-ways summary")
-    phone.click("#save-password button")
-    phone.click("#invite-go")
-    phone.wait_for_url("**/g/*")
-    shown = post.hkoji("alice", "show", game)  # her program begins the game
-    assert [line.entry.kind for line in post.log(game)][2:6] == ["join", "seed", "delegate", "seed"]
-    reported = "From entry 5 on the service signs for alice too, by mail, as alice has signed."
-    phone.wait_for_function(BEGUN, arg=5)
-    expect(part(phone, "says")).to_contain_text(reported)
-    post.hkoji("alice", "move", game, shown["legal"][0])  # no letter about this turn was sent after the `delegate`
-    assert len(play(post, game, alice, phone, moves=2)) == 2
-    assert any("mail" in line.entry.body for line in post.log(game) if line.entry.by == "alice")
-    load_anew(phone)
-    part(phone, "more").locator("summary").first.click()
-    part(phone, "resign").locator("summary").click()  # it asks once more
-    phone.click("[data-do=resign]")
+    with page_player(post.service.url, tmp_path / "page") as page:
+        game = page.arrive("carol").join(opened["link"])
+        shown = post.hkoji("alice", "show", game)  # her program begins the game
+        assert [line.entry.kind for line in post.log(game)][2:6] == ["join", "seed", "delegate", "seed"]
+        page.game(game, "refresh")
+        assert ["held-since", {"name": "alice", "entry": 5}] in page.do("remarks")
+        post.hkoji("alice", "move", game, shown["legal"][0])  # no letter about this turn was sent after the `delegate`
+        assert play(post, game, alice, page, moves=2) == 2
+        assert any("mail" in line.entry.body for line in post.log(game) if line.entry.by == "alice")
+        page.game(game, "resign")
     until(lambda: post.turn(game) is None)
     assert "resign" in [line.entry.kind for line in post.log(game)]
     post.holds(game, tmp_path)
@@ -226,22 +226,19 @@ def held_link(service: Service, page: Page, origin: str) -> tuple[str, str]:
     return f"{service.url}/i/{game}#{code}", host.name
 
 
-def test_a_link_of_a_host_by_mail_says_so_before_the_join(service: Service, phone: Page) -> None:
-    origin = Player(service, "nobody").origin()
-    link, name = held_link(service, phone, origin)
-    phone.goto(link)
-    expect(phone.locator("#invite-held")).to_have_text(f"{name} plays by mail, and the service signs for {name}.")
-    make_key(phone, "bob")
-    expect(phone.locator("#invite-held")).to_be_visible()
-    expect(phone.locator("#invite-go")).to_be_visible()
+def test_a_link_of_a_host_by_mail_says_so_before_the_join(service: Service, guest: Player, tab: Page) -> None:
+    link, name = held_link(service, tab, guest.origin())
+    tab.goto(link)
+    expect(tab.locator("#invite-held")).to_have_text(f"{name} plays by mail, and the service signs for {name}.")
+    expect(tab.locator("#invite-go")).to_be_visible()
 
 
-def test_a_key_that_another_service_holds_is_refused(service: Service, phone: Page) -> None:
-    link, name = held_link(service, phone, "https://other.example")
-    heard = Heard(phone)
-    phone.goto(link)
-    said(phone, "https://other.example")
-    said(phone, name)
+def test_a_key_that_another_service_holds_is_refused(service: Service, tab: Page) -> None:
+    link, name = held_link(service, tab, "https://other.example")
+    heard = Heard(tab)
+    tab.goto(link)
+    said(tab, "https://other.example")
+    said(tab, name)
     for each in ("#invite-name", "#invite-go"):
-        expect(phone.locator(each)).to_be_hidden()
+        expect(tab.locator(each)).to_be_hidden()
     assert heard.posts == []
