@@ -74,7 +74,7 @@ def grid() -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture(scope="module", params=["phone_of_onlookers", "firefox", "webkit"])
+@pytest.fixture(scope="module", params=["shared_phone", "firefox", "webkit"])
 def shown(request: pytest.FixtureRequest) -> dict[str, Pixels]:
     """Each picture as one engine paints it."""
     browser: Page | Window = request.getfixturevalue(request.param)

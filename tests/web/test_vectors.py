@@ -79,7 +79,7 @@ REFUSED_BY_WEBKIT = [
 def test_all_vectors(engine: BrowserName, request: pytest.FixtureRequest) -> None:
     goto = None
     if engine != "node":
-        goto = request.getfixturevalue("phone_of_onlookers" if engine == "chromium" else engine).goto
+        goto = request.getfixturevalue("shared_phone" if engine == "chromium" else engine).goto
     found = run_module(engine, "vectors.js", vectors(), goto)
     assert found == {"counts": counts(), "wrong": REFUSED_BY_WEBKIT if engine == "webkit" else []}
     assert min(found["counts"].values()) > 10
