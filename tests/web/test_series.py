@@ -19,14 +19,15 @@ from tests.support.page_player import PagePlayer, RefusedByPageError, page_playe
 from tests.support.service import Player, Service
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def name() -> str:
     return f"page-{secrets.token_hex(3)}"
 
 
-@pytest.fixture
-def page(host: Player, name: str, tmp_path: Path) -> Iterator[PagePlayer]:
-    with page_player(host.origin(), tmp_path / "page") as player:
+@pytest.fixture(scope="module")
+def page(service: Service, name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagePlayer]:
+    """One for all tests: each has a host of its own, and another game."""
+    with page_player(service.url, tmp_path_factory.mktemp("page")) as player:
         yield player.arrive(name)
 
 
