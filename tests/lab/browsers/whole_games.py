@@ -1,4 +1,4 @@
-"""Whole games by hand: each ruleset by touch and by keyboard, in each engine, and against a host by mail.
+"""Whole games: each ruleset by touch and by keyboard, in each engine, against a host by mail, and without a page.
 
 All of them are played at a service that plays by mail too.
 """
@@ -15,6 +15,8 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from hkoji.cli.output import Exit
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.forked import ForkedProcess
 from tests.support.guests import load_anew, part
@@ -25,6 +27,7 @@ from tests.support.webdriver import Window
 from tests.web import test_other_engines as others
 from tests.web.test_game import HANAMIKOJI, ROAD, Press, answer_loads, joined_by_link, move, moves, tab_to, tap
 from tests.web.test_held import MailHost, Post, mail_host, post, reply, service, until
+from tests.web.test_join import verify_whole_game
 from tests.web.test_other_engines import browser
 
 __all__ = ["browser", "mail_host", "post", "service"]
@@ -82,3 +85,8 @@ def test_a_host_by_mail_plays_to_the_end(
     assert post.log(game)[-1].entry.kind == "end"
     expect(part(tab, "over")).to_be_visible()
     post.holds(game, tmp_path)
+
+
+@pytest.mark.parametrize("ruleset", [Hanamikoji(), GeishasRoad(first="random", starting_markers="random")], ids=str)
+def test_the_client_plays_without_a_page(service: Service, tmp_path: Path, ruleset: Ruleset) -> None:
+    verify_whole_game(service, tmp_path, ruleset)
