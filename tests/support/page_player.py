@@ -14,6 +14,10 @@ from tests.support.browsers import needs_browser
 PROGRAM = Path(__file__).parents[1] / "web" / "node" / "player.mjs"
 
 
+KeptProcesses = list["subprocess.Popen[str]"]
+"""Processes that wait for another player: one that has run needs a quarter of the time of a new one."""
+
+
 class RefusedByPageError(Exception):
     """The client has refused, or the service has: `key` is a text of WORDS."""
 
@@ -30,22 +34,29 @@ class TabKilledError(Exception):
 class PagePlayer:
     """A player with a storage in `folder`, which outlives the process."""
 
-    def __init__(self, origin: str, folder: Path) -> None:
-        self._words = [str(needs_browser("node")), "--no-warnings", str(PROGRAM), origin, str(folder)]
+    def __init__(self, origin: str, folder: Path, kept: KeptProcesses | None = None) -> None:
+        self._origin = origin
+        self._kept = kept
         self._process: subprocess.Popen[str] | None = None
         self.folder = folder
 
     def do(self, command: str, **values: Any) -> Any:  # Any: JSON
         """Gives a command, and returns its value."""
         if self._process is None:
-            self._process = subprocess.Popen(self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            if self._kept:
+                self._process = self._kept.pop()
+                self.do("tab", at=self._origin, place=str(self.folder))
+            else:
+                words = [str(needs_browser("node")), "--no-warnings", str(PROGRAM), self._origin, str(self.folder)]
+                self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": command, **values}) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            self.close()
+            _end(self._process)
+            self._process = None
             raise TabKilledError(command)
         value = json.loads(answer)
         if "error" in value:
@@ -53,14 +64,12 @@ class PagePlayer:
         return value["value"]
 
     def close(self) -> None:
-        """Ends the process, as when a tab is closed."""
+        """Ends the process, as when a tab is closed; or keeps it for another player, who begins anew."""
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            assert self._process.stdin is not None
-            assert self._process.stdout is not None
-            self._process.stdin.close()
-            self._process.stdout.close()
+            if self._kept is None:
+                _end(self._process)
+            else:
+                self._kept.append(self._process)
             self._process = None
 
     # --- what a player does ---------------------------------------------------------------------------------------
@@ -94,10 +103,26 @@ class PagePlayer:
         return [path for method, path, *_ in self.do("sent") if method != "GET"]
 
 
+def _end(process: subprocess.Popen[str]) -> None:
+    with process:
+        process.kill()
+
+
 @contextmanager
-def page_player(origin: str, folder: Path) -> Iterator[PagePlayer]:
-    """A player for the duration of a block."""
-    player = PagePlayer(origin, folder)
+def kept_processes() -> Iterator[KeptProcesses]:
+    """Processes for the players of a block."""
+    kept: KeptProcesses = []
+    try:
+        yield kept
+    finally:
+        for each in kept:
+            _end(each)
+
+
+@contextmanager
+def page_player(origin: str, folder: Path, kept: KeptProcesses | None = None) -> Iterator[PagePlayer]:
+    """A player for the duration of a block, in a process of their own or in one of those that are kept."""
+    player = PagePlayer(origin, folder, kept)
     try:
         yield player
     finally:

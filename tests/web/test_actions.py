@@ -19,15 +19,21 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.guests import DAYS
-from tests.support.page_player import PagePlayer, RefusedByPageError, page_player
+from tests.support.page_player import KeptProcesses, PagePlayer, RefusedByPageError, kept_processes, page_player
 from tests.support.service import HKOJI, Player, Service, serving
 from tests.web.test_crash import reply
 from tests.web.test_join import invite
 
 
+@pytest.fixture(scope="module")
+def kept() -> Iterator[KeptProcesses]:
+    with kept_processes() as processes:
+        yield processes
+
+
 @pytest.fixture
-def page(host: Player, tmp_path: Path) -> Iterator[PagePlayer]:
-    with page_player(host.origin(), tmp_path / "page") as player:
+def page(host: Player, tmp_path: Path, kept: KeptProcesses) -> Iterator[PagePlayer]:
+    with page_player(host.origin(), tmp_path / "page", kept) as player:
         yield player.arrive(f"page-{secrets.token_hex(3)}")
 
 
@@ -91,12 +97,12 @@ def test_a_player_resigns(host: Player, page: PagePlayer, game: str) -> None:
     assert len(page.do("state", game=game)["deal"]) == 1
 
 
-def test_time_is_over(tmp_path: Path) -> None:
+def test_time_is_over(tmp_path: Path, kept: KeptProcesses) -> None:
     """The page owes a move in one game, and waits in the other: the service ends both, and the page checks that."""
     agreement = DAYS._replace(clock=TimeControl(3, 0, 0, 0))
     with (
         serving(tmp_path / "data", forked=True, settings={"shortest_clock": "1", "slack": "0"}) as service,
-        page_player(service.url, tmp_path / "page") as page,
+        page_player(service.url, tmp_path / "page", kept) as page,
     ):
         host, _ = Player(service, "alice").register(), page.arrive("bob")
         waits, owes = (page.join(invite(host, Hanamikoji(first=first), agreement)) for first in ("host", "guest"))
@@ -153,8 +159,11 @@ def test_an_invitation_by_name_is_joined_or_declined(host: Player, page: PagePla
 RULESET = {"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 1}
 
 
-def test_both_ask_for_a_rematch_at_once(host: Player, tmp_path: Path) -> None:
-    with page_player(host.origin(), tmp_path / "a") as one, page_player(host.origin(), tmp_path / "b") as two:
+def test_both_ask_for_a_rematch_at_once(host: Player, tmp_path: Path, kept: KeptProcesses) -> None:
+    with (
+        page_player(host.origin(), tmp_path / "a", kept) as one,
+        page_player(host.origin(), tmp_path / "b", kept) as two,
+    ):
         one.arrive(f"one-{secrets.token_hex(3)}")
         two.arrive(f"two-{secrets.token_hex(3)}")
         opened = one.do("open", ruleset=RULESET, agreement=DAYS.to_json(), invite="link")
@@ -178,8 +187,11 @@ def test_both_ask_for_a_rematch_at_once(host: Player, tmp_path: Path) -> None:
         assert {each["status"] for each in rematches} <= {"playing", "cancelled"}
 
 
-def test_a_rematch_is_opened_and_joined(host: Player, tmp_path: Path) -> None:
-    with page_player(host.origin(), tmp_path / "a") as one, page_player(host.origin(), tmp_path / "b") as two:
+def test_a_rematch_is_opened_and_joined(host: Player, tmp_path: Path, kept: KeptProcesses) -> None:
+    with (
+        page_player(host.origin(), tmp_path / "a", kept) as one,
+        page_player(host.origin(), tmp_path / "b", kept) as two,
+    ):
         one.arrive(f"one-{secrets.token_hex(3)}")
         two.arrive(f"two-{secrets.token_hex(3)}")
         opened = one.do("open", ruleset=RULESET, agreement=DAYS.to_json(), invite="link")

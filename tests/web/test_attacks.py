@@ -48,7 +48,7 @@ from tests.support.adversary import (
 from tests.support.guests import DAYS
 from tests.support.lying_server import LyingServer, lying_server
 from tests.support.memory_service import AT
-from tests.support.page_player import PagePlayer, RefusedByPageError, page_player
+from tests.support.page_player import KeptProcesses, PagePlayer, RefusedByPageError, kept_processes, page_player
 from tests.support.service import Player, Service
 from tests.support.shell import run
 
@@ -129,9 +129,15 @@ def server() -> Iterator[LyingServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def kept() -> Iterator[KeptProcesses]:
+    with kept_processes() as processes:
+        yield processes
+
+
 @pytest.fixture
-def scene(server: LyingServer, tmp_path: Path) -> Iterator[Scene]:
-    with page_player(server.url, tmp_path / "bob") as bob:
+def scene(server: LyingServer, tmp_path: Path, kept: KeptProcesses) -> Iterator[Scene]:
+    with page_player(server.url, tmp_path / "bob", kept) as bob:
         alice = Player(server, "alice").register()
         bob.arrive("bob")
         yield Scene(server, alice, bob, begin(server, alice, bob, DAYS))
@@ -215,8 +221,10 @@ def test_a_view_of_another_game(scene: Scene) -> None:
     moved(scene).refuses("another-game", view_of(game="0" * 32), proof=set())
 
 
-def test_a_wrong_hand_from_the_start_is_found_at_the_end(server: LyingServer, tmp_path: Path) -> None:
-    with page_player(server.url, tmp_path / "bob") as bob:
+def test_a_wrong_hand_from_the_start_is_found_at_the_end(
+    server: LyingServer, tmp_path: Path, kept: KeptProcesses
+) -> None:
+    with page_player(server.url, tmp_path / "bob", kept) as bob:
         alice = Player(server, "alice").register()
         bob.arrive("bob")
 
@@ -426,7 +434,9 @@ def test_the_evidence_of_a_game_has_an_end(service: Service, phone: Page) -> Non
 
 
 @pytest.mark.parametrize(("field", "key"), [("origin", "login-elsewhere"), ("extra", "check-form")])
-def test_a_login_for_another_place_is_not_signed(server: LyingServer, tmp_path: Path, field: str, key: str) -> None:
+def test_a_login_for_another_place_is_not_signed(
+    server: LyingServer, tmp_path: Path, kept: KeptProcesses, field: str, key: str
+) -> None:
     def change(path: str, answer: HttpAnswer) -> HttpAnswer:
         if path != "/v1/login/challenge":
             return answer
@@ -434,7 +444,7 @@ def test_a_login_for_another_place_is_not_signed(server: LyingServer, tmp_path: 
         text = json.dumps(said, sort_keys=True, separators=(",", ":"))
         return answer._replace(body=json.dumps({"text": text}).encode())
 
-    with page_player(server.url, tmp_path / "bob") as bob:
+    with page_player(server.url, tmp_path / "bob", kept) as bob:
         bob.arrive("bob")
         server.change = change
         with pytest.raises(RefusedByPageError, match=key):
@@ -450,14 +460,17 @@ def test_a_redirect_is_not_followed(scene: Scene) -> None:
         assert other.asked == []
 
 
-def test_another_origin_than_the_address(server: LyingServer, tmp_path: Path) -> None:
+def test_another_origin_than_the_address(server: LyingServer, tmp_path: Path, kept: KeptProcesses) -> None:
     def change(path: str, answer: HttpAnswer) -> HttpAnswer:
         if path != "/v1/service":
             return answer
         return answer._replace(body=json.dumps({**answer.json(), "origin": "https://other.example"}).encode())
 
     server.change = change
-    with page_player(server.url, tmp_path / "bob") as bob, pytest.raises(RefusedByPageError, match="other-origin"):
+    with (
+        page_player(server.url, tmp_path / "bob", kept) as bob,
+        pytest.raises(RefusedByPageError, match="other-origin"),
+    ):
         bob.do("meet")
 
 

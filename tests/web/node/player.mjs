@@ -1,5 +1,6 @@
 // A player of the page's client without a page: reads commands as lines of JSON, and answers each with one. It keeps its
 // store in a file, synced before `keep` is done, so a test may kill it anywhere; `die` says at which step it kills itself.
+// `tab` forgets everything, and begins anew as a player with another store: a process that has run is fast.
 // node player.mjs ORIGIN FOLDER
 import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -11,27 +12,34 @@ import * as statements from '../../../server/hkoji_server/web/static/client/game
 import { rematch } from '../../../server/hkoji_server/web/static/client/rematch.js';
 import { Game, open, readLink } from '../../../server/hkoji_server/web/static/client/game.js';
 
-const [origin, folder] = process.argv.slice(2);
-mkdirSync(folder, { recursive: true });
+let origin, folder, session, games, left, passed, sent, cut;
+const queues = new Map(), values = new Map();
+const seeds = new Map(); // by key: a CryptoKey cannot be kept in a file
+
+function begin(at, place) {
+  [origin, folder] = [at, place];
+  [left, passed, sent, cut, games] = [Infinity, [], [], { request: 0, when: '' }, new Map()];
+  for (const each of [queues, values, seeds]) each.clear();
+  mkdirSync(folder, { recursive: true });
+  // A fingerprint may have a slash, which no name of a file can have.
+  session = new Session({ origin, check, open: name => openFile(`${place}/${name.replaceAll('/', '_')}.json`) });
+}
 
 // --- steps at which a process can be killed ---------------------------------------------------------------------------
-let left = Infinity, passed = [];
 function step(what) {
   passed.push(what);
   if (--left <= 0) process.kill(process.pid, 'SIGKILL');
 }
 
 // --- a store on a file ------------------------------------------------------------------------------------------------
-const file = name => `${folder}/${name}.json`;
-const seeds = new Map(); // by key: a CryptoKey cannot be kept in a file
 const unbytes = (_, value) => value?.bytes_ ? Uint8Array.from(value.bytes_) : value;
 function tobytes(key, value) {
   if (key === 'key' && typeof value !== 'string') return undefined; // a CryptoKey: it is made anew of the seed
   return value instanceof Uint8Array ? { bytes_: [...value] } : value;
 }
 
-async function openFile(name) {
-  const rows = new Map(existsSync(file(name)) ? JSON.parse(readFileSync(file(name)), unbytes) : []);
+async function openFile(file) {
+  const rows = new Map(existsSync(file) ? JSON.parse(readFileSync(file), unbytes) : []);
   const place = (store, key) => JSON.stringify([store, key]);
   for (const [key, it] of rows) if (JSON.parse(key)[0] === 'keys') seeds.set(it.text, it.seed);
   return {
@@ -56,19 +64,17 @@ async function openFile(name) {
           rows.set(place(store, key), store === 'keys' ? kept : structuredClone(kept));
         }
       }
-      const written = openSync(`${file(name)}.new`, 'w');
+      const written = openSync(`${file}.new`, 'w');
       writeSync(written, JSON.stringify([...rows], (key, value) => value instanceof Uint8Array ? tobytes(key, value) : value));
       fsyncSync(written);
       closeSync(written);
-      renameSync(`${file(name)}.new`, file(name));
+      renameSync(`${file}.new`, file);
       step(`keep ${changes.map(([store]) => store)}`);
     },
   };
 }
 
 // --- the network ------------------------------------------------------------------------------------------------------
-const sent = [];
-let cut = { request: 0, when: '' };
 const { fetch } = globalThis;
 globalThis.fetch = async (url, options) => {
   const path = url.slice(origin.length);
@@ -83,7 +89,6 @@ globalThis.fetch = async (url, options) => {
 };
 
 // --- turns and the login, as a browser has them -----------------------------------------------------------------------
-const queues = new Map(), values = new Map();
 function lock(name, work) {
   const turn = (queues.get(name) ?? Promise.resolve()).then(work, work);
   queues.set(name, turn.catch(() => {}));
@@ -97,14 +102,12 @@ for (const [name, value] of Object.entries({ indexedDB: { databases }, navigator
   Object.defineProperty(globalThis, name, { value });
 }
 
-// A fingerprint may have a slash, which no name of a file can have.
-const open_ = name => openFile(name.replaceAll('/', '_'));
-const session = new Session({ origin, check, open: open_ });
-const games = new Map();
+begin(...process.argv.slice(2));
 const gameOf = id => games.get(id) ?? games.set(id, new Game(session, id)).get(id);
 const unhex = text => Uint8Array.from(text.match(/../g), each => parseInt(each, 16));
 
 const commands = {
+  tab: async ({ at, place }) => begin(at, place),
   meet: async () => ({ service: await session.meet(), me: session.me && { name: session.me.name, key: session.me.text } }),
   async key({ name, seed = write.fresh(32) }) {
     const me = await session.keepKey(unhex(seed), name);
