@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,20 +30,26 @@ def game(service: Service) -> str:
     return begin(*two_players(service))
 
 
+@cache
+def answer(port: int, path: str) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
+    """The status, the headers and the body that a service of this machine answers with."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as behind:
+        behind.request("GET", path, headers={"Accept": "text/html"})
+        given = behind.getresponse()
+        own = ("date", "content-length", "connection", "transfer-encoding")
+        kept = tuple((name, value) for name, value in given.getheaders() if name.lower() not in own)
+        return given.status, kept, given.read()
+
+
 @contextmanager
 def changed(service: Service, change: Change) -> Iterator[str]:
     """The address of a service like this one, whose answers somebody changes."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            behind = HTTPConnection("127.0.0.1", service.port, timeout=30)
-            behind.request("GET", self.path, headers={"Accept": "text/html"})
-            answer = behind.getresponse()
-            own = ("date", "content-length", "connection", "transfer-encoding")
-            kept = [(name, value) for name, value in answer.getheaders() if name.lower() not in own]
-            headers, body = change(self.path, kept, answer.read())
-            behind.close()
-            self.send_response(answer.status)
+            status, kept, honest = answer(service.port, self.path)
+            headers, body = change(self.path, list(kept), honest)
+            self.send_response(status)
             for name, value in (*headers, ("Content-Length", str(len(body)))):
                 self.send_header(name, value)
             self.end_headers()
@@ -133,8 +140,16 @@ LIES: dict[str, tuple[Change, str]] = {
 def test_a_change_is_found(service: Service, game: str, change: Change, found: str) -> None:
     with changed(service, change) as url:
         assert verdicts(url) == {**GOOD, found: "fail"}
+
+
+@pytest.mark.parametrize("lie", ["a byte of a script", "a handler", "no policy on a game"])
+def test_the_command_warns_of_a_change(service: Service, game: str, lie: str) -> None:
+    change, found = LIES[lie]
+    with changed(service, change) as url:
         done = run("doctor", "--server", url)
-        assert (done.code, "do not play in its pages" in " ".join(done.out.split())) == (Exit.FAILURE, True)
+        assert done.code == Exit.FAILURE
+        assert "do not play in its pages" in " ".join(done.out.split())
+        assert found in done.out
 
 
 def test_a_service_without_pages_loads_nothing(tmp_path: Path) -> None:
