@@ -15,8 +15,8 @@ from playwright.sync_api import Locator, Page, Route, expect
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.guests import part, seated
-from tests.support.service import Player
+from tests.support.guests import bring_guest, part, seated
+from tests.support.service import Player, Service
 from tests.web.test_invite import make_key
 from tests.web.test_join import invite
 
@@ -132,8 +132,9 @@ def test_a_whole_game_is_played_by_touch_and_keyboard_in_turn(host: Player, phon
     expect(part(phone, "over")).to_be_visible()
 
 
-def test_some_moves_are_made_by_keyboard_and_mouse_in_turn(host: Player, guest: Player, tab: Page) -> None:
-    answer_loads(tab, host, random.Random(5))
-    game = seated(tab, host, guest, ROAD)
-    made = [each[0] for each in islice(moves(tab, host, game, tab_to, click), 3)]
+def test_some_moves_are_made_by_keyboard_and_mouse_in_turn(service: Service, host: Player, desk: Page) -> None:
+    guest = bring_guest(desk, service)
+    answer_loads(desk, host, random.Random(5))
+    game = seated(desk, host, guest, ROAD)
+    made = [each[0] for each in islice(moves(desk, host, game, tab_to, click), 3)]
     assert made == ["!", "-", "C"]
