@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,9 +24,10 @@ LAST = "return document.body.dataset.last"
 
 
 @pytest.fixture(params=["firefox", "webkit"])
-def browser(request: pytest.FixtureRequest) -> Window:
+def browser(request: pytest.FixtureRequest) -> Iterator[Window]:
     window: Window = request.getfixturevalue(request.param)
-    return window
+    yield window
+    window.goto("about:blank")  # else it asks for news until other tests need it
 
 
 def join(browser: Window, link: str, name: str) -> PrivateKey:
