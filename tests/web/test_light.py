@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import secrets
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 from hkoji_server.web.static_files import static_files
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page, expect
 
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from tests.support.service import Answer, Player, Service, begin, play, serving, two_players
-from tests.support.visits import PHONE, Faults, visit
+from tests.support.visits import Faults, leave
 from tests.support.wire import wire
 from tests.web.test_invite import make_key
 from tests.web.test_join import invite
@@ -65,16 +64,16 @@ def test_the_first_visit_of_a_spectator(service: Service) -> None:
             assert sum(loaded.values()) <= BYTES, loaded
 
 
-def test_the_first_visit_of_a_player(tmp_path: Path, chromium: Browser, faults: Faults) -> None:
+def test_the_first_visit_of_a_player(tmp_path: Path, onlooker: Page, faults: Faults) -> None:
     """A guest joins by a link; then the same browser opens the game with an empty cache, and logs in anew."""
     faults.expect("404 .*/v1/players/")
     with wire() as between, serving(tmp_path / "data", forked=True, settings={"origin": between.url}) as service:
         between.port = service.port
-        host, page = Player(service, f"host-{secrets.token_hex(3)}").register(), visit(chromium, faults, PHONE)
+        host, page = Player(service, "alice").register(), onlooker  # an origin of its own, and so a storage
         link = invite(host)
         game = link.split("/i/")[1][:32]
         page.goto(link)
-        make_key(page, f"bob-{secrets.token_hex(3)}")
+        make_key(page, "bob")
         page.click("#save-ways summary")
         page.click("#save-password button")
         page.click("#invite-go")
@@ -85,11 +84,13 @@ def test_the_first_visit_of_a_player(tmp_path: Path, chromium: Browser, faults: 
         page.goto("about:blank")
         page.context.new_cdp_session(page).send("Network.clearBrowserCache")
         again = page.context.new_page()
+        faults.watch(again)
         again.goto(f"{between.url}/g/{game}")
         expect(again.locator("#play [data-role=hand] > *").first).to_be_visible()
         again.wait_for_timeout(QUIET)
         loads = [*joined, *between.loads()[len(joined) :]]
-        page.context.close()
+        leave(again)
+        again.close()
     assert [load.paths[0].partition("/")[2][:1] for load in loads] == ["i", "g", "g", "g"]
     for load in loads:
         assert len(load.paths) <= PLAYERS_REQUESTS, load
