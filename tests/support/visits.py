@@ -78,12 +78,20 @@ def close(opened: BrowserContext) -> None:
     opened.close()
 
 
+def empty(page: Page) -> None:
+    """Clears all that the browser of a page keeps, as if it were another one. The page is left."""
+    leave(page)
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})  # of all origins
+    devtools.detach()
+
+
 @contextmanager
 def lent(page: Page, faults: Faults) -> Iterator[Page]:
     """A page that other tests use too, for the duration of a block: at its end nothing is kept in this browser.
 
     A page of a new browser takes as long as four loads. A block may open more tabs, send some requests to a route, and
-    change the size of the window and the media; it adds no script and no permission, and no clock by hand.
+    change permissions, the size of the window and the media; it adds no script, and no clock by hand.
     """
     opened, size = page.context, page.viewport_size
     faults.watch(page)
@@ -91,17 +99,15 @@ def lent(page: Page, faults: Faults) -> Iterator[Page]:
     yield page
     opened.remove_listener("page", faults.watch)
     for each in opened.pages:
-        leave(each)
         if each is not page:
+            leave(each)
             each.close()
     page.unroute_all()
-    page.set_extra_http_headers({})
     page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null")
     if size and page.viewport_size != size:
         page.set_viewport_size(size)
-    devtools = opened.new_cdp_session(page)
-    devtools.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})  # of all origins
-    devtools.detach()
+    opened.clear_permissions()
+    empty(page)
 
 
 def visit(chromium: Browser, faults: Faults, screen: Mapping[str, object], **options: object) -> Page:

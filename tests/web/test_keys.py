@@ -16,15 +16,15 @@ from hkoji_server.settings import Settings
 from hkoji_server.store.sqlite.store import SqliteStore
 from playwright.sync_api import Page, expect
 
-from hkoji.game.setup import Invite
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import loops
+from tests.support.guests import bring_guest
 from tests.support.homes import Homes
 from tests.support.mail_contract import FAR
 from tests.support.rows import a_code
-from tests.support.service import HKOJI, Player, Service
-from tests.support.visits import DESK, Faults
+from tests.support.service import HKOJI, Player, Service, begin
+from tests.support.visits import Faults, empty
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
@@ -68,17 +68,6 @@ def save(page: Page, place: Path) -> Path:
     with page.expect_download() as download:
         page.click("#save-file")
     download.value.save_as(place)
-    return place
-
-
-def arrive(page: Page, origin: str, name: str, place: Path) -> Path:
-    """Makes a key, saves it, proves the copy and registers. Returns the file."""
-    make_key(page, origin, name)
-    save(page, place)
-    page.click("#me-register button")
-    page.locator("#me-choices").wait_for()
-    page.set_input_files("[data-do=save-again]", place)
-    expect(page.locator("#me-save")).to_be_hidden()
     return place
 
 
@@ -128,47 +117,55 @@ def homes(service: Service, tmp_path: Path) -> Homes:
 
 
 def test_a_key_file_goes_to_the_command_and_back(
-    service: Service, origin: str, name: str, visitor: Callable[..., Page], homes: Homes, tmp_path: Path
+    service: Service, origin: str, name: str, phone: Page, homes: Homes, tmp_path: Path
 ) -> None:
-    page = visitor()
-    file = arrive(page, origin, name, tmp_path / f"{name}.key")
+    make_key(phone, origin, name)
+    file = save(phone, tmp_path / f"{name}.key")
+    phone.click("#me-register button")
+    phone.locator("#me-choices").wait_for()
+    phone.set_input_files("[data-do=save-again]", file)
+    expect(phone.locator("#me-save")).to_be_hidden()
     key = registered_key(service, name)
     file.chmod(0o600)
     assert subprocess.check_output(["ssh-keygen", "-y", "-f", file], text=True).split()[:2] == key.split()
-    assert not [each for each in page.evaluate(KEPT, "keys") if "seed" in each]  # the copy is proved
+    assert not [each for each in phone.evaluate(KEPT, "keys") if "seed" in each]  # the copy is proved
     assert homes(name, "init", name, "--key", str(file)).code == 0
     assert homes(name, "key", "--json").json["key"] == key
 
-    unnamed = tmp_path / "unnamed"
-    unnamed.write_bytes(file.read_bytes())
-    unnamed.chmod(0o600)
+    unnamed, locked = tmp_path / "unnamed", tmp_path / "locked"
+    for copied in (unnamed, locked):
+        copied.write_bytes(file.read_bytes())
+        copied.chmod(0o600)
     subprocess.check_call(["ssh-keygen", "-q", "-c", "-C", f"{name}@laptop", "-f", unnamed])
-    for filled_in, brings in (
-        ("anna", lambda other: other.set_input_files("[data-do=bring-file]", file)),
-        (name, lambda other: other.set_input_files("[data-do=bring-file]", unnamed)),
-        (
-            "anna",
-            lambda other: (
-                other.fill("[data-do=bring-pasted] textarea", file.read_text()),
-                other.click("[data-do=bring-pasted] button"),
-            ),
-        ),
-    ):
-        other = visitor(DESK)
-        other.goto(f"{origin}/me")
-        other.locator("#me-bring").wait_for()
-        other.fill("[data-do=bring-password] [name=username]", filled_in)  # as a password manager does it
-        brings(other)
-        expect(other.locator("#own-name")).to_have_text(name)
-        expect(other.locator("#me-own a[href='/']")).to_be_visible()  # to the games
-        assert not [each for each in other.evaluate(KEPT, "keys") if "seed" in each]
-        other.context.close()
+    subprocess.check_call(["ssh-keygen", "-q", "-p", "-N", "secret", "-f", locked], stdout=subprocess.DEVNULL)
+
+    def paste() -> None:
+        phone.fill("[data-do=bring-pasted] textarea", file.read_text())
+        phone.click("[data-do=bring-pasted] button")
+
+    ways: list[tuple[str, Callable[[], None]]] = [
+        ("anna", lambda: phone.set_input_files("[data-do=bring-file]", file)),
+        (name, lambda: phone.set_input_files("[data-do=bring-file]", unnamed)),
+        ("anna", paste),
+    ]
+    for filled_in, brings in ways:
+        empty(phone)  # another browser
+        phone.goto(f"{origin}/me")
+        phone.locator("#me-bring").wait_for()  # nobody can choose a file before
+        if brings is paste:
+            phone.set_input_files("[data-do=bring-file]", locked)
+            expect(phone.locator("#bring-locked")).to_contain_text("ssh-keygen -p")
+            said(phone, "passphrase")
+        phone.fill("[data-do=bring-password] [name=username]", filled_in)  # as a password manager does it
+        brings()
+        expect(phone.locator("#own-name")).to_have_text(name)
+        expect(phone.locator("#me-own a[href='/']")).to_be_visible()  # to the games
+        assert not [each for each in phone.evaluate(KEPT, "keys") if "seed" in each]
 
 
-def test_a_password_manager_carries_the_key(
-    service: Service, origin: str, name: str, visitor: Callable[..., Page]
-) -> None:
-    page, other = visitor(), visitor(DESK)
+def test_a_password_manager_carries_the_key(origin: str, name: str, phone: Page) -> None:
+    """Until the player has shown that there is a copy, nobody can log out."""
+    page = phone
     make_key(page, origin, name)
     form = page.locator("#save-password")
     assert form.locator("input").evaluate_all("all => all.map(each => each.autocomplete)") == [
@@ -183,33 +180,27 @@ def test_a_password_manager_carries_the_key(
     said(page, "another key than yours")
     page.click("#me-register button")
     page.locator("#me-choices").wait_for()
+    press(page, "log-out")
+    said(page, "First show that you have a copy")
     page.click("[data-do=save-have]")
     said(page, "cannot be copied")
 
-    other.goto(f"{origin}/me")
-    fields = other.locator("[data-do=bring-password] input")
+    empty(page)  # another browser
+    page.goto(f"{origin}/me")
+    fields = page.locator("[data-do=bring-password] input")
     assert fields.evaluate_all("all => all.map(each => each.autocomplete)") == ["username", "current-password"]
+    page.locator("#me-bring").wait_for()
     fields.nth(0).fill(f"{name}x")  # nobody's name
     fields.nth(1).fill(letters.upper())
-    other.click("[data-do=bring-password] button")
-    said(other, "Nothing was kept")
-    assert other.evaluate(KEPT, "keys") == []
+    page.click("[data-do=bring-password] button")
+    said(page, "Nothing was kept")
+    assert page.evaluate(KEPT, "keys") == []
     fields.nth(0).fill("")
-    other.click("[data-do=bring-password] button")
-    said(other, "Type the name too")
+    page.click("[data-do=bring-password] button")
+    said(page, "Type the name too")
     fields.nth(0).fill(name)
-    other.click("[data-do=bring-password] button")
-    expect(other.locator("#own-name")).to_have_text(name)
-
-
-def test_a_locked_key_file_is_not_read(origin: str, name: str, phone: Page, tmp_path: Path) -> None:
-    file = tmp_path / "locked"
-    subprocess.check_call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-C", name, "-f", file])
-    phone.goto(f"{origin}/me")
-    phone.locator("#me-bring").wait_for()  # nobody can choose a file before
-    phone.set_input_files("[data-do=bring-file]", file)
-    expect(phone.locator("#bring-locked")).to_contain_text("ssh-keygen -p")
-    said(phone, "passphrase")
+    page.click("[data-do=bring-password] button")
+    expect(page.locator("#own-name")).to_have_text(name)
 
 
 def test_a_name_that_somebody_takes_first_is_asked_again(
@@ -228,25 +219,17 @@ def test_a_name_that_somebody_takes_first_is_asked_again(
 
 
 def test_page_and_command_play_with_one_key_and_replace_it_in_turn(
-    service: Service, origin: str, name: str, visitor: Callable[..., Page], homes: Homes, tmp_path: Path
+    service: Service, origin: str, phone: Page, homes: Homes, tmp_path: Path
 ) -> None:
-    page, host = visitor(), Player(service, f"host-{secrets.token_hex(3)}").register().login()
-    file = arrive(page, origin, name, tmp_path / "first.key")
-    assert homes(name, "init", name, "--key", str(file)).code == 0
-    homes(name, "register", "--server", origin)
-    game = host.new(Hanamikoji(first="guest"), invite=Invite(name))
-    page.goto(origin)
-    page.click("#own-games a")
-    page.click("[data-do=join]")
-    page.wait_for_url(f"**/g/{game}?side=guest")
-    host.seed(game)
-
+    page, host = phone, Player(service, f"host-{secrets.token_hex(3)}").register()
+    guest = bring_guest(page, service)
+    name = guest.name
+    game = begin(host, guest, Hanamikoji(first="guest"))
     page.goto(f"{origin}/me")
+    page.locator("#me-choices").wait_for()
     press(page, "replace")
     said(page, "Save the new key")
-    assert (
-        registered_key(service, name) == PrivateKey.from_openssh(file.read_bytes()).public.text
-    )  # nothing has changed yet
+    assert registered_key(service, name) == guest.key.public.text  # nothing has changed yet
     second = save(page, tmp_path / "second.key")
     page.set_input_files("[data-do=save-again]", second)
     said(page, "The new key counts now")
@@ -270,11 +253,13 @@ def test_page_and_command_play_with_one_key_and_replace_it_in_turn(
 
 
 def test_a_revoked_key_is_replaced_by_a_code_of_the_operator(
-    service: Service, origin: str, name: str, phone: Page, faults: Faults, tmp_path: Path
+    service: Service, origin: str, phone: Page, faults: Faults, tmp_path: Path
 ) -> None:
     faults.expect("403 ")
-    arrive(phone, origin, name, tmp_path / "key")
-    old = registered_key(service, name)
+    guest = bring_guest(phone, service)
+    name, old = guest.name, guest.key.public.text
+    phone.goto(f"{origin}/me")
+    phone.locator("#me-choices").wait_for()
     press(phone, "revoke")
     expect(phone.locator("#me-revoked")).to_be_visible()
     assert service.ask("GET", f"/v1/players/{name}").json["revoked"]
