@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
@@ -19,12 +20,13 @@ from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from tests.support.adversary import HostileService, chosen_cards
-from tests.support.guests import DAYS
+from tests.support.guests import DAYS, bring_guest
 from tests.support.lying_server import LyingServer, lying_server
+from tests.support.page_player import RefusedByPageError, page_player
 from tests.support.service import HKOJI, Player, Service, serving
 from tests.support.time_by_hand import ServedClock
 from tests.support.times import now
-from tests.support.visits import Faults
+from tests.support.visits import Faults, empty
 from tests.web.test_join import invite
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
@@ -44,6 +46,10 @@ class Heard:
     def posts(self) -> list[str]:
         return [each.url for each in self.all if each.method != "GET"]
 
+    @property
+    def paths(self) -> list[str]:
+        return [urlsplit(each.url).path for each in self.all]
+
     def says(self, code: str) -> bool:
         """Whether any request has the code of a link, in its address, headers or body."""
         return any(code in f"{each.url}{each.headers}{each.post_data}" for each in self.all)
@@ -59,7 +65,9 @@ def make_key(page: Page, name: str) -> None:
     page.locator("#save-file").wait_for()
 
 
-def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, tmp_path: Path) -> None:
+def test_a_friend_joins_by_a_link_and_by_the_next_with_the_same_key(
+    service: Service, host: Player, phone: Page, tmp_path: Path
+) -> None:
     link, name = invite(host, GeishasRoad(first="random")), f"bob-{secrets.token_hex(3)}"
     heard = Heard(phone)
     phone.goto(link)
@@ -91,15 +99,6 @@ def test_a_friend_joins_by_a_link(service: Service, host: Player, phone: Page, t
     phone.goto(link, wait_until="commit")  # the way back is the same link
     phone.wait_for_url(f"**/g/{game}*")
 
-
-def test_a_key_that_is_here_is_offered(host: Player, phone: Page) -> None:
-    phone.goto(invite(host))
-    name = f"bob-{secrets.token_hex(3)}"
-    make_key(phone, name)
-    phone.click("#save-ways summary")
-    phone.click("#save-password button")
-    phone.click("#invite-go")
-    phone.wait_for_url("**/g/*")
     second = invite(host)
     phone.goto(second.replace("#", "?fbclid=x#"))  # as a program adds it that has passed the link on
     expect(phone.locator("#invite-go")).to_have_text(f"Join as {name}")
@@ -113,7 +112,9 @@ def test_a_key_that_is_here_is_offered(host: Player, phone: Page) -> None:
 def test_a_taken_name_is_asked_for_again_and_a_proved_copy_leaves_none_in_the_browser(
     host: Player, phone: Page
 ) -> None:
-    phone.goto(invite(host))
+    """Then somebody else uses the link while the friend looks at it."""
+    link = invite(host)
+    phone.goto(link)
     heard = Heard(phone)
     phone.fill("#invite-name input[name=name]", host.name)
     phone.click("#invite-name button")
@@ -124,7 +125,11 @@ def test_a_taken_name_is_asked_for_again_and_a_proved_copy_leaves_none_in_the_br
     said(phone, "Good.")
     expect(phone.locator(".wrong")).to_have_count(0)
     assert not phone.locator("#save-file").is_visible()  # the seed is gone, and with it all ways to copy it
-    assert phone.locator("#invite-go").is_enabled()
+    game, code = link.split("/i/")[1].split("#")
+    Player(host.service, f"other-{secrets.token_hex(3)}").register().join(game, link_key(code))
+    phone.click("#invite-go")
+    said(phone, "This link has been used.")
+    assert phone.url == link
 
 
 def cancelled(host: Player) -> str:
@@ -157,18 +162,17 @@ BAD: dict[str, tuple[Callable[[Player], str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "text"), BAD.values(), ids=BAD.keys())
-def test_a_link_that_cannot_be_used(host: Player, onlooker: Page, make: Callable[[Player], str], text: str) -> None:
-    link = make(host)
-    before = host.lines(link.split("/i/")[1][:32])
-    heard = Heard(onlooker)
-    onlooker.goto("about:blank")  # another code alone would load nothing anew
-    onlooker.goto(link)
-    said(onlooker, text)
-    assert not onlooker.locator("#invite-name").is_visible()
-    assert not onlooker.locator("#invite-go").is_visible()
-    assert heard.posts == []
-    assert host.lines(link.split("/i/")[1][:32]) == before
+def test_a_link_that_cannot_be_used(host: Player, phone: Page) -> None:
+    heard = Heard(phone)
+    for name, (make, text) in BAD.items():
+        link = make(host)
+        before = host.lines(link.split("/i/")[1][:32])
+        phone.goto(link)
+        said(phone, text)
+        assert not phone.locator("#invite-name").is_visible(), name
+        assert not phone.locator("#invite-go").is_visible(), name
+        assert heard.posts == [], name
+        assert host.lines(link.split("/i/")[1][:32]) == before, name
 
 
 @contextmanager
@@ -186,7 +190,9 @@ def lied_to(page: Page, service: Service) -> Iterator[LyingServer]:
         page.goto("about:blank")
 
 
-def test_a_dealer_that_lets_the_service_choose_the_cards(service: Service, phone: Page) -> None:
+def test_a_dealer_that_lets_the_service_choose_the_cards_and_another_service_at_a_known_address(
+    service: Service, host: Player, phone: Page
+) -> None:
     with lied_to(phone, service) as lying, chosen_cards():
         link = invite(Player(lying, "alice").register())
         phone.goto(link)
@@ -194,9 +200,7 @@ def test_a_dealer_that_lets_the_service_choose_the_cards(service: Service, phone
         assert not phone.locator("#invite-name").is_visible()
         assert [method for method, _ in lying.asked[-3:]] == ["GET"] * 3
         assert len(lying.service.games[link.split("/i/")[1][:32]].lines) == 2
-
-
-def test_another_service_at_a_known_address(service: Service, host: Player, phone: Page) -> None:
+    empty(phone)
     phone.goto(invite(host))
     make_key(phone, f"bob-{secrets.token_hex(3)}")
     with lied_to(phone, service) as lying:
@@ -208,46 +212,43 @@ def test_another_service_at_a_known_address(service: Service, host: Player, phon
         assert {method for method, _ in lying.asked[before:]} == {"GET"}
 
 
-def test_a_link_that_has_expired(tmp_path: Path, visitor: Callable[..., Page]) -> None:
-    """At first the page knows it from the time alone, later from the entry with which the service ends the game."""
-    clock, page = ServedClock(tmp_path / "clock"), visitor()
-    settings = {"outage_after": str(30 * DAY)}
-    with serving(tmp_path / "data", forked=True, prepare=clock.prepare, settings=settings) as service:
+def test_a_link_that_has_expired(tmp_path: Path) -> None:
+    """At first the client knows it from the time alone, later from the entry with which the service ends the game."""
+    clock, settings = ServedClock(tmp_path / "clock"), {"outage_after": str(30 * DAY)}
+    with (
+        serving(tmp_path / "data", forked=True, prepare=clock.prepare, settings=settings) as service,
+        page_player(service.url, tmp_path / "page") as page,
+    ):
         host = Player(service, "alice").register()
         link = invite(host, agreement=DAYS._replace(expires=now(14 * DAY)))
-        game, heard = link.split("/i/")[1][:32], Heard(page)
-        page.goto(link)
-        make_key(page, "bob")
+        game = link.split("/i/")[1][:32]
+        page.arrive("bob")
+        shown = page.do("link", text=link)
+        assert shown["closed"] is None
         clock.pass_by(14 * DAY + 2)
-        page.click("#save-ways summary")
-        page.click("#save-password button")
-        page.click("#invite-go")
-        said(page, "This invitation has expired.")
+        page.posts()
+        with pytest.raises(RefusedByPageError, match="link-expired"):
+            page.game(game, "join", {"seen": shown["head"]})
         assert [line.entry.kind for line in host.lines(game)] == ["offer", "open"]
-        assert not [each for each in heard.posts if "/entries" in each]
+        assert page.posts() == []
         clock.pass_by(DAY)
-        assert page.url == link
         late = Player(service, "carol").register()
         refused = late.send_join(game, late.sign_by_link(link_key(link[-32:]), game, 1)).json["code"]
         while len(host.lines(game)) == 2:  # the service ends it
             time.sleep(0.2)
         assert refused in ("time-over", "game-over")  # before or after that
         assert [line.entry.kind for line in host.lines(game)] == ["offer", "open", "lapse", "end"]
-        page.reload()
-        said(page, "This invitation has expired.")
-        assert not page.locator("#invite-go").is_visible()
-        page.goto("about:blank")
+        assert page.do("link", text=link)["closed"] == "expired"
 
 
-def test_a_link_that_expires_while_its_page_is_open(host: Player, visitor: Callable[..., Page]) -> None:
-    page = visitor()
-    page.clock.install()
+def test_a_link_that_expires_while_its_page_is_open(host: Player, phone: Page) -> None:
+    page = phone
     link, heard = invite(host, agreement=DAYS._replace(expires=now(DAY))), Heard(page)
     page.goto(link)
     make_key(page, f"bob-{secrets.token_hex(3)}")
     page.click("#save-ways summary")
     page.click("#save-password button")
-    page.clock.fast_forward(1000 * (DAY + 60))
+    page.evaluate("seconds => { const { now } = Date; Date.now = () => now() + 1000 * seconds }", DAY + 60)
     page.click("#invite-go")
     said(page, "This invitation has expired.")
     assert heard.posts == []  # no name was taken either
@@ -255,9 +256,9 @@ def test_a_link_that_expires_while_its_page_is_open(host: Player, visitor: Calla
 
 @pytest.mark.parametrize("registration", ["code", "closed"])
 def test_a_service_that_asks_new_players_for_a_code(
-    tmp_path: Path, visitor: Callable[..., Page], faults: Faults, registration: str
+    tmp_path: Path, phone: Page, faults: Faults, registration: str
 ) -> None:
-    data, page = tmp_path / "data", visitor()
+    data, page = tmp_path / "data", phone
     faults.expect("403")
     with serving(data, forked=True) as first:
         host, port = Player(first, "alice").register(), first.port
@@ -313,33 +314,43 @@ BROWSERS: Final = (
 )
 
 
-def test_a_browser_inside_another_program_is_told_to_leave_it(host: Player, visitor: Callable[..., Page]) -> None:
+AGAIN: Final = """async () => {
+  const { body } = document, { lang, static: base } = body.dataset;
+  const words = await (await fetch(`${base}words.${lang}.json`)).json();
+  await (await import(`${base}pages/invite.js`)).run({ base, body, lang, words });
+}"""
+"""Does once more in a page of an invitation what it did first."""
+
+
+def test_a_browser_inside_another_program_is_told_to_leave_it(host: Player, phone: Page) -> None:
     """A key there may be lost, so the link is copied whole, with its code, into another browser."""
-    link, hint = invite(host), "#invite-elsewhere"
-    page = visitor(permissions=["clipboard-read", "clipboard-write"])
-    names = page.context.new_cdp_session(page)
+    link, hint = invite(host), phone.locator("#invite-elsewhere")
+    phone.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    names = phone.context.new_cdp_session(phone)
+    phone.goto(link)
+    phone.locator("#invite-name").wait_for()  # the player may stay
+    assert not hint.is_visible()
     for agent in (*BROWSERS, *INSIDE):
         names.send("Emulation.setUserAgentOverride", {"userAgent": agent})
-        page.goto("about:blank")
-        page.goto(link)
-        page.locator("#invite-name").wait_for()  # the player may stay
-        assert page.evaluate("navigator.userAgent") == agent
-        assert page.locator(hint).is_visible() == (agent in INSIDE), agent
-    page.locator(f"{hint} button").tap()
-    said(page, "Copied.")
-    assert page.evaluate("() => navigator.clipboard.readText()") == link
-
-
-def test_a_newer_database_is_opened_as_it_is(host: Player, phone: Page) -> None:
-    """A later version of the page, in another tab or before, has added a store."""
-    link = invite(host)
+        assert phone.evaluate("navigator.userAgent") == agent
+        phone.evaluate(AGAIN)
+        assert phone.locator("#invite-name").is_visible()
+        assert hint.is_visible() == (agent in INSIDE), agent
+    phone.goto("about:blank")
     phone.goto(link)
-    make_key(phone, f"bob-{secrets.token_hex(3)}")
+    hint.locator("button").tap()
+    said(phone, "Copied.")
+    assert phone.evaluate("() => navigator.clipboard.readText()") == link
+    names.detach()
+
+
+def test_a_newer_database_is_opened_as_it_is(service: Service, host: Player, phone: Page) -> None:
+    """A later version of the page, in another tab or before, has added a store."""
+    guest, link = bring_guest(phone, service), invite(host)
     stores = phone.evaluate(UPGRADE)
     assert {"later", "meta", "outbox"} <= {*stores}
-    phone.reload()
-    phone.click("#save-ways summary")
-    phone.click("#save-password button")
+    phone.goto(link)
+    expect(phone.locator("#invite-go")).to_have_text(f"Join as {guest.name}")
     phone.click("#invite-go")
     phone.wait_for_url("**/g/*")
     assert [line.entry.kind for line in host.lines(link.split("/i/")[1][:32])] == ["offer", "open", "join", "seed"]
@@ -359,8 +370,10 @@ UPGRADE: Final = """async () => {
 }"""
 
 
-def test_the_page_speaks_italian(host: Player, visitor: Callable[..., Page]) -> None:
-    page = visitor(locale="it-IT")
+def test_the_page_speaks_italian(host: Player, phone: Page) -> None:
+    page, agent = phone, phone.evaluate("navigator.userAgent")
+    language = page.context.new_cdp_session(page)
+    language.send("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": "it-IT"})
     page.goto(invite(host))
     expect(page.locator("#invite-who")).to_have_text(f"{host.name} ti invita a Hanamikoji")
     expect(page.locator("#invite-clock")).to_have_text(
@@ -368,17 +381,4 @@ def test_the_page_speaks_italian(host: Player, visitor: Callable[..., Page]) -> 
     )
     page.click("[hreflang=en]")  # the link carries the code
     expect(page.locator("#invite-who")).to_have_text(f"{host.name} invites you to Hanamikoji")
-
-
-def test_a_conflict_shows_why(host: Player, phone: Page) -> None:
-    """Somebody else uses the link while the friend looks at it."""
-    link = invite(host)
-    phone.goto(link)
-    make_key(phone, f"bob-{secrets.token_hex(3)}")
-    phone.click("#save-ways summary")
-    phone.click("#save-password button")
-    game, code = link.split("/i/")[1].split("#")
-    Player(host.service, f"other-{secrets.token_hex(3)}").register().join(game, link_key(code))
-    phone.click("#invite-go")
-    said(phone, "This link has been used.")
-    assert phone.url == link
+    language.detach()
