@@ -6,6 +6,7 @@ import json
 import random
 import secrets
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,11 +52,12 @@ def until_taken(page: PagePlayer, link: str, name: str) -> str:
     return page.join(link)
 
 
-def test_a_tab_is_killed_at_each_step_of_a_join(service: Service, tmp_path: Path) -> None:
-    host = Player(service, "host-of-joins").register()
-    for number in range(1, 100):
+def kill_at_steps_of_a_join(service: Service, folder: Path, steps: Iterable[int]) -> None:
+    """Kills a tab at each of these steps of a join; they lead beyond the last one."""
+    host = Player(service, f"host-{secrets.token_hex(3)}").register()
+    for number in steps:
         link, name = invite(host), f"guest-{number}-{secrets.token_hex(2)}"
-        with page_player(host.origin(), tmp_path / str(number)) as page:
+        with page_player(host.origin(), folder / str(number)) as page:
             page.do("die", at=number)
             try:
                 game = until_taken(page, link, name)
@@ -68,6 +70,11 @@ def test_a_tab_is_killed_at_each_step_of_a_join(service: Service, tmp_path: Path
             assert {line.entry.by for line in lines[2:]} == {name}
             assert all(len(texts) == 1 for texts in signed_for(page).values())
     assert number > 12
+
+
+def test_a_tab_is_killed_in_a_join(service: Service, tmp_path: Path) -> None:
+    """At some steps from the first to the last; tests/lab/browsers/kills.py has each of them."""
+    kill_at_steps_of_a_join(service, tmp_path, range(2, 100, 4))
 
 
 def test_a_tab_is_killed_at_each_step_of_a_move(service: Service, tmp_path: Path) -> None:
