@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import secrets
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from hkoji.game.setup import Invite
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.guests import bring_guest, seated
-from tests.support.service import Player, Service
-from tests.support.visits import Faults, leave
+from tests.support.guests import bring_guest
+from tests.support.service import Player, Service, begin
+from tests.support.visits import Faults
 from tests.web.test_crash import reply
+from tests.web.test_home import TOKEN
 from tests.web.test_invite import Heard
-from tests.web.test_keys import KEPT, press, said
-from tests.web.test_keys import make_key as make_own_key
+from tests.web.test_keys import KEPT, press
 
 pytestmark = pytest.mark.usefixtures("asked_about_names")
 
@@ -32,18 +30,49 @@ MOVE = """async ([id, action]) => {
   try { await game.move(action); return 'moved' } catch (error) { return error.key ?? String(error) }
 }"""
 
+FOLLOW = "() => { globalThis.heard = []; follow(session, entry => globalThis.heard.push(entry.game)) }"
+WAITS = "async () => (await navigator.locks.query()).pending.some(each => each.name === 'hkoji-news')"
+"""Follows the news; and whether a tab waits for its turn to hold the stream."""
 
-def tab(page: Page, game: str) -> Page:
+
+def load(page: Page, origin: str) -> Page:
+    """Loads the client into a page that does nothing by itself."""
+    page.goto(f"{origin}/rules/hanamikoji")
+    page.evaluate(LOAD, page.evaluate("document.body.dataset.static"))
+    return page
+
+
+def tab(page: Page, origin: str) -> Page:
     """One more tab of the same browser, which has loaded the client."""
-    other = page.context.new_page()
-    other.goto(f"{page.url.split('/g/')[0]}/rules/hanamikoji")
-    other.evaluate(LOAD, other.evaluate("document.body.dataset.static"))
-    return other
+    return load(page.context.new_page(), origin)
+
+
+def hold_one_stream(page: Page, service: Service, host: Player, number: int) -> None:
+    """So many tabs of a browser hear all news by one stream, also after the tab is closed that held it."""
+    guest = bring_guest(page, service)
+    heard, first = Heard(page), tab(page, service.url)  # it holds the stream
+    tabs = [load(page, service.url), *(tab(page, service.url) for _ in range(number - 2))]
+    with first.expect_response("**/v1/events"):
+        first.evaluate(FOLLOW)
+    for each in tabs:
+        each.evaluate(FOLLOW)
+        each.wait_for_function(WAITS)
+    game = begin(host, guest, Hanamikoji(first="guest"))
+    for each in (first, *tabs):
+        each.wait_for_function("game => globalThis.heard.includes(game)", arg=game)
+        each.wait_for_function("() => document.title.startsWith('(1) ')")
+    assert heard.paths.count("/v1/events") == 1
+    with page.context.expect_event("response", lambda answer: answer.url.endswith("/v1/events")):
+        first.close()
+    game = begin(host, guest)
+    for each in tabs:
+        each.wait_for_function("game => globalThis.heard.includes(game)", arg=game)
+    assert heard.paths.count("/v1/events") == 2
 
 
 def test_two_tabs_make_one_move(service: Service, host: Player, phone: Page) -> None:
-    game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
-    one, two = tab(phone, game), tab(phone, game)
+    game = begin(host, bring_guest(phone, service), Hanamikoji())
+    one, two = load(phone, service.url), tab(phone, service.url)
     reply(host, game)
     legal = one.evaluate("async id => (await new Game(session, id).view()).legal", game)
     before = host.lines(game)[-1].entry.seq
@@ -56,90 +85,24 @@ def test_two_tabs_make_one_move(service: Service, host: Player, phone: Page) -> 
     assert one.evaluate("() => session.store.list('outbox')") == []
 
 
-def test_eight_tabs_hold_one_stream(service: Service, host: Player, phone: Page) -> None:
-    game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
-    tabs = [tab(phone, game) for _ in range(8)]
-    leave(phone)  # its page follows, too
-    heard = Heard(phone)
-    for each in tabs:
-        each.evaluate("() => { globalThis.heard = []; follow(session, entry => globalThis.heard.push(entry.seq)) }")
-    tabs[0].wait_for_timeout(500)
-    streams = [each for each in heard.all if each.url.endswith("/v1/events")]
-    assert len(streams) == 1
-    answer = host.send(host.make_move(host.course(game), host.course(game).state.legal_actions()[0]))
-    assert answer.status == 201
-    seq = host.lines(game)[-1].entry.seq
-    for each in tabs:
-        each.wait_for_function("seq => globalThis.heard.includes(seq)", arg=seq)
-        each.wait_for_function("() => document.title.startsWith('(1) ')")
-    assert len([each for each in heard.all if each.url.endswith("/v1/events")]) == 1
+def test_tabs_hold_one_stream_and_hand_it_on(service: Service, host: Player, phone: Page) -> None:
+    """Two tabs; tests/lab/browsers/tabs.py has eight."""
+    hold_one_stream(phone, service, host, 2)
 
 
-def test_a_closed_tab_gives_the_stream_to_another(service: Service, host: Player, phone: Page) -> None:
-    game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
-    one, two = tab(phone, game), tab(phone, game)
-    for each in (one, two):
-        each.evaluate("() => { globalThis.heard = []; follow(session, entry => globalThis.heard.push(entry.seq)) }")
-        each.wait_for_timeout(200)
-    one.close()
-    reply(host, game)
-    seq = host.lines(game)[-1].entry.seq
-    two.wait_for_function("seq => globalThis.heard.includes(seq)", arg=seq)
-
-
-def test_a_log_out_waits_for_a_copy_and_leaves_no_card(service: Service, phone: Page) -> None:
-    host, name = Player(service, f"host-{secrets.token_hex(3)}").register(), f"bob-{secrets.token_hex(3)}"
-    origin = host.origin()
-    make_own_key(phone, origin, name)
-    phone.click("#me-register button")
-    phone.locator("#me-choices").wait_for()
-    press(phone, "log-out")
-    said(phone, "First show that you have a copy")
-    phone.click("[data-do=save-have]")
-    said(phone, "cannot be copied")
-    game = host.new(Hanamikoji(), invite=Invite(name))
-    phone.goto(origin)
-    phone.click("#own-games a")
-    phone.click("[data-do=join]")
-    phone.wait_for_url(f"**/g/{game}?side=guest")
-    host.seed(game)
-    phone.goto("about:blank")
-    phone.goto(f"{origin}/g/{game}")
-    expect(phone.locator("#play [data-role=hand] > *").first).to_be_visible()
-    assert any("view" in each for each in phone.evaluate(KEPT, "games"))
-    phone.goto(f"{origin}/me")
-    token = phone.evaluate(
-        "JSON.parse(Object.entries(sessionStorage).find(([name]) => name.startsWith('hkoji-token'))[1]).token"
-    )
-    press(phone, "log-out")
-    expect(phone.locator("#me-left")).to_be_visible()
-    assert phone.evaluate(KEPT, "games") == phone.evaluate(KEPT, "openings") == []
-    assert not [each for each in phone.evaluate(KEPT, "evidence") if "view" in each]
-    assert phone.evaluate("sessionStorage.length") == 0
-    assert service.ask("GET", "/v1/me/games", token=token).status == 401
-    phone.go_back(wait_until="commit")
-    assert game in phone.url
-    phone.wait_for_timeout(300)
-    assert phone.locator("#play [data-role=hand] *").count() == 0
-    phone.goto(f"{origin}/me")
-    phone.click("#me-back")
-    expect(phone.locator("#own-name")).to_have_text(name)
-    press(phone, "forget")
-    phone.wait_for_url(f"{origin}/")
-    assert phone.evaluate("indexedDB.databases()") == []
-    assert json.loads(service.ask("GET", f"/v1/players/{name}").body)["name"] == name
-
-
-def test_a_log_out_reaches_the_other_tabs_and_takes_the_cards_of_a_refused_move_along(
-    service: Service, host: Player, phone: Page, faults: Faults
-) -> None:
+def test_a_log_out_leaves_no_card_in_any_tab(service: Service, host: Player, phone: Page, faults: Faults) -> None:
+    """Not in another tab, not in a move that was refused, and not after Back. The key stays until it is forgotten."""
     faults.expect("409 .*/entries")
-    game = seated(phone, host, bring_guest(phone, service), Hanamikoji())
+    guest = bring_guest(phone, service)
+    origin, name = host.origin(), guest.name
+    game = begin(host, guest, Hanamikoji())
     reply(host, game)
-    phone.goto(f"{phone.url.split('/g/')[0]}/g/{game}?side=guest")
-    hand = phone.locator("#play [data-role=hand] > *")
-    expect(hand.first).to_be_visible()
-    other = tab(phone, game)
+    other = tab(phone, origin)
+    hand = "#play [data-role=hand] > *"
+    for each in (phone, other):
+        each.goto(f"{origin}/g/{game}?side=guest")
+        expect(each.locator(hand).first).to_be_visible()
+    other.evaluate(LOAD, other.evaluate("document.body.dataset.static"))
     refusal = {"status": 409, "json": {"code": "conflict"}}
     other.route("**/entries", lambda route: route.fulfill(**refusal))
     legal = other.evaluate("async id => (await new Game(session, id).view()).legal", game)
@@ -148,16 +111,31 @@ def test_a_log_out_reaches_the_other_tabs_and_takes_the_cards_of_a_refused_move_
     (kept,) = phone.evaluate(KEPT, "outbox")
     assert action in kept
     assert "opening" in kept
+    assert any("view" in each for each in phone.evaluate(KEPT, "games"))
     phone.evaluate("globalThis.stays = true")
-    other.goto(f"{phone.url.split('/g/')[0]}/me")
+    other.goto(f"{origin}/me")
     other.locator("#me-choices").wait_for()
+    token = other.evaluate(TOKEN)
     press(other, "log-out")
     expect(other.locator("#me-left")).to_be_visible()
-    phone.wait_for_function("() => !globalThis.stays && document.readyState === 'complete'")
-    phone.wait_for_timeout(500)
-    assert hand.count() == 0
-    assert phone.evaluate("sessionStorage.length") == 0
-    (kept,) = phone.evaluate(KEPT, "outbox")
+    phone.wait_for_function("() => !globalThis.stays && 'ready' in document.body.dataset")
+    assert phone.locator(hand).count() == 0
+    assert phone.evaluate("sessionStorage.length") == other.evaluate("sessionStorage.length") == 0
+    assert service.ask("GET", "/v1/me/games", token=token).status == 401
+    (kept,) = other.evaluate(KEPT, "outbox")
     assert json.loads(kept)["refused"] == "conflict"  # nothing else is signed for its place unless the player says so
     assert action not in kept
     assert "opening" not in kept
+    assert other.evaluate(KEPT, "games") == other.evaluate(KEPT, "openings") == []
+    assert not [each for each in other.evaluate(KEPT, "evidence") if "view" in each]
+    other.go_back(wait_until="commit")
+    assert game in other.url
+    other.wait_for_function("() => 'ready' in document.body.dataset")
+    assert other.locator(hand).count() == 0
+    phone.goto(f"{origin}/me")
+    phone.click("#me-back")
+    expect(phone.locator("#own-name")).to_have_text(name)
+    press(phone, "forget")
+    phone.wait_for_url(f"{origin}/")
+    assert phone.evaluate("indexedDB.databases()") == []
+    assert service.ask("GET", f"/v1/players/{name}").json["name"] == name
