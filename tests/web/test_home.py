@@ -25,17 +25,16 @@ def origin(service: Service) -> str:
 
 
 @pytest.fixture
-def name(service: Service, phone: Page, origin: str) -> str:
-    """A player whose key is in the page, which shows the front page."""
-    guest = bring_guest(phone, service)
-    phone.goto(origin)
-    phone.locator("#new-game").wait_for()
-    return guest.name
+def name(service: Service, phone: Page) -> str:
+    """A player whose key is in the browser of the page."""
+    return bring_guest(phone, service).name
 
 
 def test_a_new_game_by_link_is_joined_by_the_command(
     service: Service, origin: str, name: str, phone: Page, tmp_path: Path
 ) -> None:
+    phone.goto(origin)
+    phone.locator("#new-game").wait_for()
     phone.select_option("#new-game [name=ruleset]", label="Geisha's Road")
     phone.select_option("#new-game [name=clock]", index=1)
     phone.click("#new-game button")
@@ -62,6 +61,8 @@ def test_a_game_for_a_player_is_taken_back_and_one_that_is_unwanted_declined(
     service: Service, origin: str, name: str, phone: Page
 ) -> None:
     other = Player(service, f"other-{secrets.token_hex(3)}").register().login()
+    phone.goto(origin)
+    phone.locator("#new-game").wait_for()
     phone.fill("#new-game [name=name]", f"{other.name}x")
     phone.click("#new-game button")
     expect(phone.locator("#new-game .wrong")).to_contain_text("Nobody here is called")
