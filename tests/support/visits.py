@@ -102,6 +102,7 @@ def lent(page: Page, faults: Faults) -> Iterator[Page]:
         if each is not page:
             leave(each)
             each.close()
+    leave(page)  # it may still ask for something
     page.unroute_all()
     page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null")
     if size and page.viewport_size != size:
