@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Page
 
 from hkoji.cli.output import Exit
 from hkoji.client.transport import HttpAnswer
@@ -48,8 +47,9 @@ from tests.support.adversary import (
 from tests.support.guests import DAYS
 from tests.support.lying_server import LyingServer, lying_server
 from tests.support.memory_service import AT
+from tests.support.page_modules import run_module
 from tests.support.page_player import KeptProcesses, PagePlayer, RefusedByPageError, kept_processes, page_player
-from tests.support.service import Player, Service
+from tests.support.service import Player
 from tests.support.shell import run
 
 MALLORY = PrivateKey.from_seed(b"\x07" * 32)
@@ -399,29 +399,11 @@ def test_a_game_that_changes_after_it_was_shown(scene: Scene) -> None:
 
 # --- evidence ---------------------------------------------------------------------------------------------------------
 
-FILL = """async ([base, size]) => {
-  const trust = await import(`${base}client/trust.js`), { openStore } = await import(`${base}client/session.js`);
-  const store = await openStore('of-a-liar'), game = '0'.repeat(32), tail = 'x'.repeat(size);
-  const at = '2026-11-20T12:00:00Z', head = 'ab'.repeat(32);
-  const heads = seq => trust.keepHead(store, game, { sig: tail, text: `{"at":"${at}","head":"${head}","seq":${seq}}` });
-  const others = kind => number => trust.keepEvidence(store, game, kind, `{"${kind}":"${number}${tail}"}`);
-  const kept = {};
-  for (const [kind, add] of [['head', heads], ['view', others('view')], ['refused', others('refused')]]) {
-    kept[kind] = 0;
-    for (let changes = await add(0); changes.length && kept[kind] < 99; changes = await add(++kept[kind])) {
-      await store.keep(changes);
-    }
-  }
-  const file = await trust.evidenceFile(store, 'a key', game, [], { cards: true });
-  return [kept, file.length];
-}"""
 
-
-def test_the_evidence_of_a_game_has_an_end(service: Service, phone: Page) -> None:
+def test_the_evidence_of_a_game_has_an_end() -> None:
     """No service can fill the storage of a browser by what it signs: 3.25 MiB of a game are kept, as by the command."""
     size = 40_000
-    phone.goto(f"{service.url}/check")
-    kept, length = phone.evaluate(FILL, [phone.evaluate("document.body.dataset.static"), size])
+    kept, length = run_module("node", "evidence.js", size)
     room = {"view": 2**20, "head": 2**19, "refused": 2**20 + 3 * 2**18}
     assert kept.keys() == room.keys()
     for kind, number in kept.items():
