@@ -25,9 +25,10 @@ Given = tuple[int, str | None, bytes]
 """Status, ETag and body of an answer."""
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    data, database = tmp_path_factory.mktemp("service") / "data", None
+@pytest.fixture
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
+    """A service with two workers on the database that a test names."""
+    data, database = tmp_path / "data", None
     with ExitStack() as stack:
         if request.param == "postgres":
             cluster = request.getfixturevalue("cluster")
@@ -51,19 +52,25 @@ def from_each(service: Service, path: str, **headers: str) -> set[Given]:
     return found
 
 
+def assert_the_same_from_each(service: Service, *paths: str) -> None:
+    for path in paths:
+        ((status, tag, body),) = from_each(service, path)
+        assert (status, bool(tag)) == (200, True), path
+        StrictPage(body.decode())
+        assert from_each(service, path, **{"If-None-Match": tag or ""}) == {(304, tag, b"")}, path
+
+
+@pytest.mark.parametrize("service", ["sqlite"], indirect=True)
 def test_each_worker_gives_the_same_pages(service: Service) -> None:
     players = two_players(service)
     game = begin(*players)
     course = play(*players, game, 2)
-    for path in ("/", f"/g/{game}", f"/g/{game}?at=4&side=guest&lang=it", f"/i/{game}", "/p/alice", "/check", "/me"):
-        ((status, tag, body),) = from_each(service, path)
-        assert status == 200
-        StrictPage(body.decode())
-        assert tag
-        assert from_each(service, path, **{"If-None-Match": tag}) == {(304, tag, b"")}
-    for name, file in static_files().files.items():
+    assert_the_same_from_each(
+        service, "/", f"/g/{game}", f"/g/{game}?at=4&side=guest&lang=it", f"/i/{game}", "/p/alice", "/check", "/me"
+    )
+    for name in ("start.js", "style.css"):
         ((status, _, body),) = from_each(service, f"{static_files().base}{name}")
-        assert (status, body) == (200, file.body)
+        assert (status, body) == (200, static_files().files[name].body)
     ((_, before, _),) = from_each(service, f"/g/{game}")
     play(*players, game, 1)
     ((_, after, body),) = from_each(service, f"/g/{game}")
@@ -72,11 +79,13 @@ def test_each_worker_gives_the_same_pages(service: Service) -> None:
     assert int(last) > course.seq
 
 
+@pytest.mark.parametrize("service", ["postgres"], indirect=True)
 def test_a_game_by_a_link(service: Service, tmp_path: Path) -> None:
     host = Player(service, "host").register()
     with page_player(service.url, tmp_path / "page") as page:
         game = page.arrive("page").join(invite(host, Hanamikoji(max_rounds=1)))
         host.seed(game)
+        assert_the_same_from_each(service, "/", f"/g/{game}", f"/g/{game}?at=3&side=guest&lang=it", "/p/host")
         play_out(page, host, game, random.Random(2))
         assert page.do("state", game=game)["status"] == "over"
         log = "".join(f"{line}\n" for line in page.do("state", game=game)["raw"])
