@@ -79,6 +79,7 @@ def test_a_whole_game_by_commands(service: Service, own: Certificate, tmp_path: 
     assert "certificate" in stranger.run("register", "--server", service.url, code=7).stderr
 
 
+@pytest.mark.parametrize("service", ["2"], indirect=True, ids=["two workers"], scope="module")
 def test_a_browser_reads_a_page(service: Service, visitor: Callable[..., Page]) -> None:
     page = visitor(ignore_https_errors=True)
     answer = page.goto(f"{service.url}/i/{'0' * 32}")
