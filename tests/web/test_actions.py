@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +18,10 @@ from hkoji.log.link_key import link_key
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.forked import run_forked
 from tests.support.guests import DAYS
 from tests.support.page_player import KeptProcesses, PagePlayer, RefusedByPageError, kept_processes, page_player
-from tests.support.service import HKOJI, Player, Service, serving
+from tests.support.service import Player, Service, serving
 from tests.web.test_crash import reply
 from tests.web.test_join import invite
 
@@ -226,8 +227,8 @@ def test_a_new_key_takes_over_running_games(host: Player, page: PagePlayer, game
 def test_a_revoked_key_is_recovered_by_a_code(service: Service, host: Player, page: PagePlayer, game: str) -> None:
     name = page.do("meet")["me"]["name"]
     page.session("revoke")
-    words = [str(HKOJI), "admin", "revoke", name, "--data", str(service.data)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = run_forked(["admin", "revoke", name, "--data", str(service.data)], env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
     code = next(
         word for line in done.stdout.splitlines() for word in line.split() if len(word) >= 16 and word.isalnum()
     )
