@@ -52,7 +52,7 @@ function clear() {
 function again(head) {
   if (sessionStorage.getItem(MOVED) === head) return false;
   sessionStorage.setItem(MOVED, head);
-  leaving = true;
+  leaving = document.body.inert = true; // what is pressed now would be lost half-way
   location.reload();
   return true;
 }
