@@ -39,6 +39,8 @@ PAGES: Final = {
     "invitation": "en", "player": "it", "me": "en", "check": "it", "rules": "en", "missing": "it",
 }  # fmt: skip
 """The pages, each with the language in which it is seen here. `tests/lab/browsers/sizes.py` has all in both."""
+ALIKE: Final = {"before", "offer", "rules", "missing"}
+"""Pages that have nothing which no other page has."""
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +118,10 @@ def broken_rules(page: Page, options: Mapping[str, object]) -> list[tuple[str, l
     return [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found]
 
 
-@pytest.mark.parametrize(("name", "language"), PAGES.items(), ids=PAGES)
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [pytest.param(*page, id=page[0], marks=[pytest.mark.long] * (page[0] in ALIKE)) for page in PAGES.items()],
+)
 def test_a_page_is_for_everybody(screen: Page, site: Site, name: str, language: str) -> None:
     """On a phone, with texts twice as large, at 400 %, and for axe-core: WCAG 2.2, 1.4.4 and 1.4.10."""
     open_all(screen, site, name, language)
@@ -127,6 +132,7 @@ def test_a_page_is_for_everybody(screen: Page, site: Site, name: str, language: 
     assert broken_rules(screen, {"rules": {"color-contrast": {"enabled": False}}}) == []
 
 
+@pytest.mark.long
 def test_a_player_has_the_whole_hand_at_every_size(visitor: Visitor, service: Service) -> None:
     """With texts twice as large on a phone; and the table lies beside the hand on a phone that lies."""
     page = visitor(PHONE)
@@ -163,6 +169,7 @@ def test_the_help_closes_by_a_key_and_by_a_button_that_stays(screen: Page, site:
 def test_a_board_is_told_in_words_that_are_hidden_from_sight_only(screen: Page, site: Site) -> None:
     """Readers of no pictures get the sentences without opening anything; the board itself is silent."""
     screen.goto(site.origin + site.paths["row"])
+    screen.locator("body[data-ready]").wait_for()  # until then only what cannot change is shown
     tree = screen.locator("main").aria_snapshot()
     assert "Geisha A, charm 2:" in tree
     assert tree.count("Geisha A, charm 2:") == 1

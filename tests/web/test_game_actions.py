@@ -214,6 +214,7 @@ def test_evidence_has_own_cards_only_if_asked_and_a_player_resigns_after_a_secon
         assert min(widths) > 16
 
 
+@pytest.mark.long
 def test_a_rematch_is_asked_for_taken_back_and_named_where_the_opponent_asks(
     host: Player, guest: Player, table: Page
 ) -> None:
@@ -271,6 +272,7 @@ def test_nothing_private_is_left_when_the_page_is_left(
     assert json.dumps(game)[1:-1] in html
 
 
+@pytest.mark.long
 def test_equal_cards_are_all_offered_and_a_move_that_was_refused_is_not_signed_twice(
     host: Player, guest: Player, table: Page, faults: Faults
 ) -> None:
@@ -366,6 +368,7 @@ def test_a_guest_sees_the_agreement_of_the_log_before_joining_an_open_game(
     assert host.course(game).setup.names == (host.name, guest.name)
 
 
+@pytest.mark.long
 def test_an_invitation_by_name_is_declined_and_strangers_see_nothing_to_do(
     service: Service, host: Player, guest: Player, table: Page
 ) -> None:
@@ -382,6 +385,7 @@ def test_an_invitation_by_name_is_declined_and_strangers_see_nothing_to_do(
     assert host.course(game).finished
 
 
+@pytest.mark.long
 def test_a_waiting_page_asks_for_signed_heads(host: Player, guest: Player, tab: Page) -> None:
     """Once when it is opened, and from time to time while it is visible."""
     heads: list[str] = []

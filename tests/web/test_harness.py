@@ -72,6 +72,7 @@ def test_faults_in_a_page_are_collected(chromium: Browser) -> None:
     assert faults.unexpected == []
 
 
+@pytest.mark.long
 def test_visitors_share_no_storage_and_have_screens_of_their_own(visitor: Callable[..., Page]) -> None:
     script = "document.title = `${innerWidth} ${sessionStorage.seen || ''}`; sessionStorage.seen = 'seen'"
     with page_with(script) as address:
@@ -110,7 +111,7 @@ def test_a_variable_names_another_program(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_a_run_without_browsers_says_so_in_one_line() -> None:
     env = {**os.environ, "HKOJI_CHROMIUM": "none"}
-    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", __file__, "-k", "storage or coroutines"]
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", __file__, "-k", "faults or coroutines"]
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     said = [line for line in done.stdout.splitlines() if "NOT TESTED" in line]

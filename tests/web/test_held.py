@@ -166,6 +166,7 @@ def test_a_host_by_mail_plays_a_whole_game_with_a_page(post: Post, mail_host: Ma
     post.holds(game, tmp_path)
 
 
+@pytest.mark.long
 def test_a_page_says_that_the_host_plays_by_mail(post: Post, mail_host: MailHost, guest: Player, tab: Page) -> None:
     game, heard = mail_host.offer(post, guest.name), Heard(tab)
     tab.goto(f"{post.service.url}/g/{game}")
@@ -233,6 +234,7 @@ def test_a_link_of_a_host_by_mail_says_so_before_the_join(service: Service, gues
     expect(tab.locator("#invite-go")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_key_that_another_service_holds_is_refused(service: Service, tab: Page) -> None:
     link, name = held_link(service, tab, "https://other.example")
     heard = Heard(tab)

@@ -57,6 +57,7 @@ def test_a_new_game_by_link_is_joined_by_the_command(
     assert offer["agreement"]["rated"]
 
 
+@pytest.mark.long
 def test_a_game_for_a_player_is_taken_back_and_one_that_is_unwanted_declined(
     service: Service, origin: str, name: str, phone: Page
 ) -> None:

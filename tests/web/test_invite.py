@@ -241,6 +241,7 @@ def test_a_link_that_has_expired(tmp_path: Path) -> None:
         assert page.do("link", text=link)["closed"] == "expired"
 
 
+@pytest.mark.long
 def test_a_link_that_expires_while_its_page_is_open(host: Player, phone: Page) -> None:
     page = phone
     link, heard = invite(host, agreement=DAYS._replace(expires=now(DAY))), Heard(page)
@@ -255,6 +256,7 @@ def test_a_link_that_expires_while_its_page_is_open(host: Player, phone: Page) -
 
 
 @pytest.mark.parametrize("registration", ["code", "closed"])
+@pytest.mark.long
 def test_a_service_that_asks_new_players_for_a_code(
     tmp_path: Path, phone: Page, faults: Faults, registration: str
 ) -> None:
@@ -322,6 +324,7 @@ AGAIN: Final = """async () => {
 """Does once more in a page of an invitation what it did first."""
 
 
+@pytest.mark.long
 def test_a_browser_inside_another_program_is_told_to_leave_it(host: Player, phone: Page) -> None:
     """A key there may be lost, so the link is copied whole, with its code, into another browser."""
     link, hint = invite(host), phone.locator("#invite-elsewhere")
@@ -344,6 +347,7 @@ def test_a_browser_inside_another_program_is_told_to_leave_it(host: Player, phon
     names.detach()
 
 
+@pytest.mark.long
 def test_a_newer_database_is_opened_as_it_is(service: Service, host: Player, phone: Page) -> None:
     """A later version of the page, in another tab or before, has added a store."""
     guest, link = bring_guest(phone, service), invite(host)
@@ -370,6 +374,7 @@ UPGRADE: Final = """async () => {
 }"""
 
 
+@pytest.mark.long
 def test_the_page_speaks_italian(host: Player, phone: Page) -> None:
     page, agent = phone, phone.evaluate("navigator.userAgent")
     language = page.context.new_cdp_session(page)

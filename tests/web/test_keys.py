@@ -203,6 +203,7 @@ def test_a_password_manager_carries_the_key(origin: str, name: str, phone: Page)
     expect(page.locator("#own-name")).to_have_text(name)
 
 
+@pytest.mark.long
 def test_a_name_that_somebody_takes_first_is_asked_again(
     service: Service, origin: str, name: str, phone: Page, faults: Faults
 ) -> None:
@@ -218,6 +219,7 @@ def test_a_name_that_somebody_takes_first_is_asked_again(
     assert phone.locator("#own-fingerprint").inner_text() == key
 
 
+@pytest.mark.long
 def test_page_and_command_play_with_one_key_and_replace_it_in_turn(
     service: Service, origin: str, phone: Page, homes: Homes, tmp_path: Path
 ) -> None:
@@ -252,6 +254,7 @@ def test_page_and_command_play_with_one_key_and_replace_it_in_turn(
     assert registered_key(service, name) != new
 
 
+@pytest.mark.long
 def test_a_revoked_key_is_replaced_by_a_code_of_the_operator(
     service: Service, origin: str, phone: Page, faults: Faults, tmp_path: Path
 ) -> None:
@@ -279,6 +282,7 @@ def test_a_revoked_key_is_replaced_by_a_code_of_the_operator(
     )
 
 
+@pytest.mark.long
 def test_somebody_who_plays_by_mail_gets_an_own_key_by_the_code_of_a_letter(
     service: Service, origin: str, name: str, phone: Page, tmp_path: Path
 ) -> None:

@@ -74,7 +74,10 @@ def grid() -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture(scope="module", params=["shared_phone", "firefox", "webkit"])
+@pytest.fixture(
+    scope="module",
+    params=["shared_phone", *(pytest.param(each, marks=pytest.mark.long) for each in ("firefox", "webkit"))],
+)
 def shown(request: pytest.FixtureRequest) -> dict[str, Pixels]:
     """Each picture as one engine paints it."""
     browser: Page | Window = request.getfixturevalue(request.param)

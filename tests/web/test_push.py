@@ -286,6 +286,7 @@ def test_a_press_on_a_notification_opens_the_game_and_no_other_address(told: Pus
     assert worker.evaluate(VISIT, "0f" * 16) == [f"focus /g/{'0f' * 16}"]
 
 
+@pytest.mark.long
 def test_a_subscription_that_has_changed_is_replaced_at_the_next_visit_and_one_that_was_removed_ends(
     told: PushedPage, faults: Faults
 ) -> None:
@@ -311,6 +312,7 @@ def test_a_subscription_that_has_changed_is_replaced_at_the_next_visit_and_one_t
     assert told.subscribed is None
 
 
+@pytest.mark.long
 def test_a_push_service_that_refuses_leaves_no_channel_and_later_turns_it_off(
     told: PushedPage, service: Service, faults: Faults
 ) -> None:
@@ -346,6 +348,7 @@ def test_the_script_is_at_the_root_and_keeps_nothing(service: Service) -> None:
         assert word not in text
 
 
+@pytest.mark.long
 def test_the_page_on_the_home_screen_begins_with_bringing_the_key(told: PushedPage) -> None:
     """On an iPhone it has a storage of its own, so it is there without a key."""
     told.page.goto(f"{told.url}/rules/hanamikoji")
@@ -368,6 +371,7 @@ def test_the_manifest_has_icons_that_are_there(service: Service) -> None:
         assert f"{width}x{height}" == icon["sizes"]
 
 
+@pytest.mark.long
 def test_a_browser_that_cannot_be_told_says_so(told: PushedPage) -> None:
     """By the will of its user, or such as Safari on an iPhone, where the page is not on the home screen."""
     told.look()

@@ -42,6 +42,7 @@ def test_steps_by_arrow_keys(service: Service, players: tuple[Player, Player], o
     assert onlooker.evaluate("steps") == 0
 
 
+@pytest.mark.long
 def test_times_are_those_of_the_reader(
     service: Service, players: tuple[Player, Player], visitor: Callable[..., Page]
 ) -> None:

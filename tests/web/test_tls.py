@@ -115,7 +115,7 @@ def test_slow_handshakes_are_few_and_end(service: Service, own: Certificate, req
             ended, _, _ = select(slow, [], [], 20)
             assert ended
             if time.monotonic() - begun < PATIENCE / 2:
-                assert len(slow) > allowed
+                assert len(slow) > allowed - 2  # the end of one of an earlier test may not be counted yet
             slow -= set(ended)
     assert PATIENCE * 0.9 < time.monotonic() - begun < PATIENCE + 10
     while True:  # a client may see the end of its connection before the service has counted it

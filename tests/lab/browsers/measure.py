@@ -3,8 +3,8 @@
     python -m tests.lab.browsers.measure                    some minutes
     python -m tests.lab.browsers.measure -k whole_games -x  arguments go to pytest
 
-Each module of this folder has tests of one subject, which `tests/web` has a sample of. The tests of a run with
-`scripts/test` do not include them. Exits with 1 if one of them fails.
+Each module of this folder has tests of one subject, of which `tests/web` has a sample; and what `tests/web` marks as
+`long` belongs to them. The suite does not include either. Exits with 1 if one of them fails.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Final
 import pytest
 
 FOLDER: Final = Path(__file__).parent
+PAGES: Final = FOLDER.parents[1] / "web"
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the tests of this folder; `arguments` go to pytest."""
-    return int(pytest.main([str(FOLDER), "--override-ini=python_files=*.py", *arguments]))
+    """Runs the tests of this folder, then the long ones of pages; `arguments` go to pytest. Returns its exit code."""
+    runs = ([FOLDER, "--override-ini=python_files=*.py"], [PAGES, "-m", "long"])
+    return max(int(pytest.main([*map(str, run), *arguments])) for run in runs)
 
 
 if __name__ == "__main__":
