@@ -264,7 +264,7 @@ def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: MailTable
 
 def test_a_text_and_its_html_with_different_moves_move_nothing(table: MailTable) -> None:
     before = table.head()
-    other = "1 g" if table.line != "1 g" else "1 f"
+    other = "1g" if table.line != "1g" else "1f"
     parts = (("plain", table.line), ("html", f"<p>{other}</p>"), ("html", f"<p>{table.line}</p>"))
 
     def sent(*chosen: tuple[str, str]) -> str:
