@@ -161,6 +161,22 @@ def test_news_is_named_covers_nothing_and_waits_for_what_is_half_done(host: Play
     expect(text).to_have_value("half a thought")
 
 
+def test_a_page_that_is_loading_itself_anew_takes_no_press(host: Player, guest: Player, table: Page) -> None:
+    """A message sent just then could arrive, and its draft would be left."""
+    game = seated(table, host, guest, Hanamikoji(first="host"))
+    table.fill("#talk textarea", "only once")
+    button = table.locator("#talk button")
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    assert box
+    table.evaluate("() => document.activeElement.blur()")
+    table.route(f"**/g/{game}*", lambda _: None)  # the new page does not come
+    reply(host, game)
+    table.wait_for_function("() => document.body.inert")
+    table.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert host.service.ask("GET", f"/v1/games/{game}/talk", token=host.token).json["messages"] == []
+
+
 def test_a_round_that_has_ended_leaves_the_hand_in_reach(host: Player, guest: Player, table: Page) -> None:
     """On a phone its score stands in one line above the hand, and opens to the table; later it stands below."""
     game = begin(host, guest, GeishasRoad(), DAYS)
