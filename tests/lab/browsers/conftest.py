@@ -1,6 +1,6 @@
 """The service, the browsers and the pages of `tests/web`."""
 
-from tests.web.conftest import (
+from tests.web.conftest import (  # noqa: F401 # fixtures
     asked_about_names,
     chromium,
     desk,
@@ -19,23 +19,3 @@ from tests.web.conftest import (
     visitor,
     webkit,
 )
-
-__all__ = [
-    "asked_about_names",
-    "chromium",
-    "desk",
-    "faults",
-    "firefox",
-    "guest",
-    "guest_browser",
-    "host",
-    "onlooker",
-    "phone",
-    "phone_of_onlookers",
-    "service",
-    "shared_desk",
-    "shared_phone",
-    "tab",
-    "visitor",
-    "webkit",
-]
