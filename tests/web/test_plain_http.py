@@ -56,3 +56,14 @@ def test_nobody_can_play_without_https(far: Service, page: Page) -> None:
     game = link.split("/i/")[1][:32]
     page.goto(f"http://far.example/g/{game}")  # anybody can watch
     expect(page.locator("main")).to_contain_text("The game waits for whoever has its link to join.")
+
+
+def test_only_a_browser_that_does_not_know_such_keys_is_too_old(service: Service, onlooker: Page) -> None:
+    onlooker.goto(f"{service.url}/rules/hanamikoji")
+    fails = """async name => {
+        const { obstacle } = await import(`${document.body.dataset.static}shared.js`);
+        crypto.subtle.generateKey = () => Promise.reject(new DOMException('', name));
+        return obstacle();
+    }"""
+    assert onlooker.evaluate(fails, "NotSupportedError") == "needs-ed25519"
+    assert onlooker.evaluate(fails, "OperationError") is None

@@ -21,8 +21,8 @@ export const place = id => document.getElementById(id);
 /** Why no key can be used here, as a key of WORDS: WebCrypto and locks exist on https and on this machine only. */
 export async function obstacle() {
   if (!isSecureContext || !navigator.locks) return 'needs-https';
-  const pair = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']).catch(() => null);
-  return pair ? null : 'needs-ed25519';
+  const pair = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']).catch(error => error);
+  return pair.name === 'NotSupportedError' ? 'needs-ed25519' : null; // any other error may not come again
 }
 
 /** A new element with a text. @param {string} name @param {string} [textContent] @returns {any} */
