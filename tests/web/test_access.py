@@ -171,7 +171,6 @@ def test_a_board_is_told_in_words_that_are_hidden_from_sight_only(screen: Page, 
     screen.goto(site.origin + site.paths["row"])
     screen.locator("body[data-ready]").wait_for()  # until then only what cannot change is shown
     tree = screen.locator("main").aria_snapshot()
-    assert "Geisha A, charm 2:" in tree
     assert tree.count("Geisha A, charm 2:") == 1
     words = screen.locator("p", has_text="Geisha A, charm 2:")
     box = words.bounding_box()
