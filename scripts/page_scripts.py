@@ -30,6 +30,7 @@ FORBIDDEN: Final = re.compile(
     r"innerHTML|outerHTML|insertAdjacent|document\.(?:write|cookie)|eval\(|new Function|DOMParser|XMLHttpRequest"
     r"|localStorage|https?://[a-z]"
 )
+_MISREAD: Final = re.compile(r"=>\s*/(?![/*])")
 _UNESCAPED: Final = re.compile(r"\|\s*safe\b|\bautoescape\s+false\b|\bMarkup\(")
 
 
@@ -55,6 +56,8 @@ def faults(web: Path) -> Iterator[str]:
                 yield f"{path}:{number}: {len(line)} columns, at most {COLUMNS} are agreed"
             if found := FORBIDDEN.search(line):
                 yield f"{path}:{number}: {found[0]} has no place in a page"
+            if _MISREAD.search(line):  # and leaves spaces of the expression out
+                yield f"{path}:{number}: rjsmin takes a regular expression after => for a division"
     for path in sorted((web / "templates").rglob("*.html")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if _UNESCAPED.search(line):

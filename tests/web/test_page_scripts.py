@@ -29,6 +29,7 @@ def web_with(folder: Path, script: str = "", template: str = "") -> Path:
         ("document.cookie = 'a';", "document.cookie has no place"),
         ("const f = new Function('a');", "new Function has no place"),
         ("fetch('https://example.org/');", "https://e has no place"),
+        ("const f = text => /a b/.test(text);", "rjsmin takes"),
         ("// " + "x" * 118, "121 columns"),
         ("\n" * (BUDGET["lines"] + 1), "lines, at most"),
         ("".join(f"// {'x' * 100}\n" for _ in range(2_000)), "208,000 bytes"),
