@@ -62,6 +62,7 @@ export function inWorker(base) {
 }
 
 const LONGEST_PAUSE = 60_000; // a hidden tab asks as often, because it holds no stream
+const FIELD = /^([a-z]*): ?(.*)$/;
 
 /** Reads server-sent events from the body of an answer. @param {ReadableStream<Uint8Array>} body */
 export async function* events(body) {
@@ -72,12 +73,7 @@ export async function* events(body) {
     const blocks = (text + decoder.decode(value, { stream: true })).split('\n\n');
     text = blocks.pop() ?? '';
     for (const block of blocks) {
-      const event = /** @type {Record<string, string>} */ ({});
-      for (const line of block.split('\n')) {
-        const [, field, content] = /^([a-z]+): ?(.*)$/.exec(line) ?? [];
-        if (field) event[field] = content;
-      }
-      yield event;
+      yield Object.fromEntries(block.split('\n').map(line => FIELD.exec(line)?.slice(1) ?? []));
     }
   }
 }
@@ -128,7 +124,7 @@ export function watch(game, look) {
 export function follow(session, hear) {
   const others = new BroadcastChannel('hkoji-news');
   /** Shows in the title of the tab how many games wait for the player. */
-  const count = () => session.own('GET', '/v1/me/games?waiting=true&limit=100').then(({ games: { length } }) => {
+  const count = () => session.games('&waiting=true').then(({ length }) => {
     document.title = document.title.replace(/^(\(\d+\) )?/, length ? `(${length}) ` : '');
   }, () => {});
   const heard = entry => { hear(entry); count() };

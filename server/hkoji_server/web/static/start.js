@@ -29,12 +29,11 @@ function step(/** @type {KeyboardEvent} */ event) {
 
 const shownLast = () => !new URLSearchParams(location.search).has('at');
 
-/** How long there is until a time, in its largest unit: the number and the unit.
- *  @param {string} until @param {number} now @returns {[number, 'day' | 'hour' | 'minute']} */
+/** How long there is until a time, in its largest unit. @param {string} until @param {number} now */
 function howLong(until, now) {
   const seconds = Math.max(0, (Date.parse(until) - now) / 1000);
   const [unit, length] = UNITS.find(([, least]) => seconds >= least) ?? UNITS[2];
-  return [Math.floor(seconds / length), unit];
+  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(Math.floor(seconds / length));
 }
 
 /** Shows a deadline, which a gift may have moved, and how long there is, by the clock of the service: that of this
@@ -47,9 +46,7 @@ function showClock(until, now) {
     deadline.title = '';
     showTimes();
   }
-  const [count, unit] = howLong(deadline.dateTime, now);
-  const long = new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' });
-  left.textContent = left.dataset.text?.replace('{time}', long.format(count)) ?? '';
+  left.textContent = left.dataset.text?.replace('{time}', howLong(deadline.dateTime, now)) ?? '';
 }
 
 /** Asks for the clock: a gift moves the deadline without an entry. */

@@ -161,6 +161,9 @@ export class Session {
   /** The same of the player who is logged in. */
   own(method, path, value = undefined) { return this.json(method, path, value, { login: true }) }
 
+  /** At most 100 games of that player. */
+  async games(query = '') { return (await this.own('GET', `/v1/me/games?limit=100${query}`)).games }
+
   compareClocks(time) {
     if (!time) return;
     this.ahead = seconds(time) - Date.now() / 1000;

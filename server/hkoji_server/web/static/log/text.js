@@ -192,9 +192,9 @@ const word = (words, never) => value => isText(value) && value !== never && know
 const list = (form, least = 0, most = Infinity) => (value, what) =>
   Array.isArray(value) && value.length >= least && value.length <= most && value.every(each => fits(each, form, what));
 const orNull = form => (value, what) => value === null || fits(value, form, what);
-const isNull = value => value === null;
-const isFlag = value => typeof value === 'boolean';
 const never = () => false;
+/** A form that depends on the value. @param {(it: any) => Form} formOf */
+const by = formOf => (it, what) => isObject(it) && fits(it, formOf(it), what);
 
 /** A real date and time of the years 2000 to 8999. Some browsers take 30 February for 2 March. */
 function isTime(value) {
@@ -216,8 +216,8 @@ const OUTAGE = (it, what) => fits(it, { from: isTime, until: isTime, way: isText
 const OUTAGES = (value, what) => list(OUTAGE)(value, what)
   && value.every((it, n) => n === 0 || value[n - 1].until < it.from);
 const GATEWAY = { address: HASH, at: isTime, key: KEY, origin: ORIGIN, sig: isBase64 };
-const mail = (...more) => (it, what) => isObject(it) && fits(it, { commit: it.grade === 'none' ? isNull : HASH,
-  grade: word(['dkim', 'token', ...more], more.length ? undefined : 'none') }, what);
+const mail = (...more) => by(it => ({ commit: it.grade === 'none' ? oneOf(null) : HASH,
+  grade: word(['dkim', 'token', ...more], more.length ? undefined : 'none') }));
 const MAIL = mail();
 const GIFT = orNull({ head: HASH, 'mail?': MAIL, seconds: number(1, 2592000), sig: isBase64 });
 
@@ -230,44 +230,38 @@ const named = (table, nameOf) => (it, what) => {
 const DEALER = named({ 'server/v1': { name: isText, seed_commit: HASH },
   'duplicate/v1': { deal: ID, name: isText, seed_commit: HASH } }, it => it.name);
 const FIRST = oneOf('host', 'guest', 'random');
-const ROUNDS = (it, what) => HANAMIKOJI(it, what) && (it.max_rounds !== 0 || it.tiebreak !== 'charm');
 const HANAMIKOJI = (it, what) => fits(it, { first: FIRST, max_rounds: number(0, 99), name: isText,
-  tiebreak: oneOf('geisha', 'charm'), version: V }, what);
-const RULESET = named({ 'hanamikoji 1': ROUNDS, 'geishas-road 1': { first: FIRST, markers: oneOf('choose', 'random'),
-  name: isText, version: V } }, it => `${it.name} ${typeof it.version === 'number' ? it.version : 1}`);
+  tiebreak: oneOf('geisha', 'charm'), version: V }, what) && (it.max_rounds !== 0 || it.tiebreak !== 'charm');
+const GEISHAS_ROAD = { first: FIRST, markers: oneOf('choose', 'random'), name: isText, version: V };
+const RULESET = named({ 'hanamikoji 1': HANAMIKOJI, 'geishas-road 1': GEISHAS_ROAD },
+  it => `${it.name} ${typeof it.version === 'number' ? it.version : 1}`);
 
-const CLOCK = (it, what) => isObject(it) && fits(it, { add: number(0, 2592000), bank: number(0, 31622400),
+const CLOCK = by(it => ({ add: number(0, 2592000), bank: number(0, 31622400),
   cap: number(Math.max(it.add, it.bank), it.add === 0 ? it.bank : 31622400),
   move: number(it.bank === 0 ? 1 : 0, 5184000), rest: pattern('(?!1234567$)1?2?3?4?5?6?7?'),
-  zone: it.rest === '' ? oneOf('+00:00') : pattern('(?!-00:00)[+-](0[0-9]|1[0-4]):(00|15|30|45)') }, what);
-const SERIES = (it, what) => isObject(it) && fits(it, { games: oneOf(3, 5, 7, 9), id: ID,
-  number: number(1, it.games) }, what);
-const AGREEMENT = (it, what) => isObject(it) && fits(it, { clock: orNull(CLOCK), expires: orNull(isTime),
-  rated: it.clock === null ? oneOf(false) : isFlag, rematch: orNull(ID), series: orNull(SERIES) }, what);
-const INVITE = orNull((it, what) => isObject(it)
-  && fits(it, Object.hasOwn(it, 'link') ? { link: KEY, sig: isBase64 } : { key: orNull(KEY), name: NAME }, what));
+  zone: it.rest === '' ? oneOf('+00:00') : pattern('(?!-00:00)[+-](0[0-9]|1[0-4]):(00|15|30|45)') }));
+const SERIES = by(it => ({ games: oneOf(3, 5, 7, 9), id: ID, number: number(1, it.games) }));
+const AGREEMENT = by(it => ({ clock: orNull(CLOCK), expires: orNull(isTime),
+  rated: it.clock === null ? oneOf(false) : oneOf(false, true), rematch: orNull(ID), series: orNull(SERIES) }));
+const INVITE = orNull(by(it =>
+  (Object.hasOwn(it, 'link') ? { link: KEY, sig: isBase64 } : { key: orNull(KEY), name: NAME })));
 const REQUIRES = value => list(isText)(value, 'requires') && known(value.length === 0, value);
 const REASON = word(['charm', 'geisha', 'limit', 'rounds', 'resign', 'timeout', 'cancel']);
 const RESULT = { reason: REASON, winner: orNull(SEAT) };
 
 // --- forms of texts
 const HEAD = { at: isTime, game: ID, head: HASH, seq: COUNT, v: V };
-const KEY_CHANGE = { at: isTime, key: KEY, name: NAME, origin: ORIGIN, v: V };
-const WISH = { game: ID, head: HASH, 'mail?': MAIL, name: NAME, v: V };
 const ROUND = { cards: pattern('[A-Z0-9]{1,64}'), round: COUNT };
 const DEALT = (value, what) => list(ROUND)(value, what) && value.every(({ round }, n) => round === n + 1);
-/** By name the form of each signed text, and the most bytes that it may have. @type {Object<string, [Form, number]>} */
+/** By name the form and the most bytes of each signed text that pages read.
+ *  @type {Object<string, [Form, number]>} */
 export const TEXTS = {
   entry: [{ at: isTime, body: isObject, by: NAME, game: ID, kind: pattern('[a-z][a-z0-9_-]{0,31}'), prev: HASH,
     seen: orNull(isTime), seq: COUNT, v: V }, 2 ** 20],
   receipt: [HEAD, 1024],
   head: [HEAD, 1024],
   view: [{ dealt: DEALT, game: ID, head: HASH, seat: SEAT, seq: COUNT, v: V }, 65536],
-  registration: [KEY_CHANGE, 1024],
   login: [{ expires: isTime, nonce: HASH, origin: ORIGIN, v: V }, 1024],
-  give: [{ ...WISH, seconds: number(1, 2592000) }, 1024],
-  annul: [WISH, 1024],
-  link: [{ entropy_commit: HASH, game: ID, key: KEY, name: NAME, prev: HASH, v: V }, 1024],
 };
 
 /** The value of a signed text that has the form `name` of TEXTS. */
@@ -294,7 +288,7 @@ const BODIES = {
   rekey: () => ({ key: KEY, old: KEY, proof: isBase64 }),
   revoke: () => ({ key: KEY, name: NAME, old: KEY, proof: isBase64,
     revocation: orNull({ at: isTime, origin: ORIGIN, sig: isBase64 }) }),
-  delegate: ({ gateway }) => gateway === null ? { gateway: isNull, grade: isNull }
+  delegate: ({ gateway }) => gateway === null ? { gateway: oneOf(null), grade: oneOf(null) }
     : { gateway: GATEWAY, grade: word(['dkim', 'token'], 'none') },
   resign: () => ({ 'mail?': MAIL }),
   timeout: () => ({ seat: SEAT }),

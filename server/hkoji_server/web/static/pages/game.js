@@ -165,8 +165,7 @@ function showOpen({ id }, code) {
 
 /** Says on the button for a rematch that the opponent has asked for one. */
 async function tellRematch({ say, session }, { id }) {
-  const { games } = await session.own('GET', '/v1/me/games?waiting=true&limit=100');
-  const { host: name } = games.find(({ agreement }) => agreement.rematch === id) ?? {};
+  const { host: name } = (await session.games('&waiting=true')).find(({ agreement }) => agreement.rematch === id) ?? {};
   if (name) document.querySelector('[data-do=rematch]')?.replaceChildren(say('rematch-asked', { name }));
 }
 

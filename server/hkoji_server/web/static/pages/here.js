@@ -6,7 +6,7 @@ import { keyFile, readCopy, toLetters } from '../log/write.js';
 import { addressOf, explain, inWorker, place, speaker } from '../shared.js';
 
 /** @typedef {{body: HTMLElement, words: import('../shared.js').Words, base: string, lang: string,
- *   tabs: BroadcastChannel, howLong: (until: string, now: number) => [number, 'day' | 'hour' | 'minute']}} Context */
+ *   tabs: BroadcastChannel, howLong: (until: string, now: number) => string}} Context */
 
 /** Fills a list with copies of a `<template>`. `read` gives for an item what its parts get, by their role: a text, or
  *  values of attributes. @param {any[]} items @param {(item: any) => any} read */

@@ -13,7 +13,6 @@ const BEFORE_DEAL = 4; // the number of the host's seed, the last entry that nee
 export async function run(context) {
   const { act, deeds, lang, say, session, tell } = visit(context, 'home-says');
   if (await obstacle()) return;
-  const list = async query => (await session.own('GET', `/v1/me/games?limit=100${query}`)).games;
 
   function state({ agreement, deadline, host, status, to_move: name }) {
     if (status === 'finished') return say('home-over');
@@ -21,17 +20,16 @@ export async function run(context) {
     if (status === 'open') return say(host === session.me.name ? 'home-open' : invites, { name: host });
     if (name !== session.me.name) return say('home-theirs', { name });
     if (!deadline) return say('home-mine');
-    const [count, unit] = context.howLong(deadline, session.now * 1000);
-    const long = new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' });
-    return say('home-mine-until', { time: long.format(count) });
+    return say('home-mine-until', { time: context.howLong(deadline, session.now * 1000) });
   }
 
   /** Shows the list, and sends before what needs no decision: the seed of a game that somebody has joined. */
   async function show() {
-    for (const { game, seq, status } of await list('&waiting=true')) {
+    for (const { game, seq, status } of await session.games('&waiting=true')) {
       if (status === 'playing' && seq < BEFORE_DEAL) await new Game(session, game).refresh();
     }
-    const [first, all] = await Promise.all([list('&waiting=true&order=deadline'), list('')]), { name } = session.me;
+    const { name } = session.me, queries = ['&waiting=true&order=deadline', ''];
+    const [first, all] = await Promise.all(queries.map(each => session.games(each)));
     const rest = all.filter(each => !first.some(({ game }) => game === each.game));
     const going = rest.filter(each => ['open', 'playing'].includes(each.status));
     const over = rest.filter(each => each.status === 'finished').slice(0, OVER_SHOWN);
