@@ -7,11 +7,15 @@ import hashlib
 from scripts.build.vectors.formulas import CODE, Vector, encode64, key_blob, key_text, public, secret, string
 from tests.support.curve import encode_point, encodings, small_order
 
+WITH_ZERO = ("key 19", "key 312")
+CODE_WITH_ZERO = "6a032466346a014214af3ff4b44527dd"
+"""Seeds of keys whose first byte is zero, which a library may lose that takes them for numbers."""
+
 
 def keys() -> Vector:
     """keys.json"""
     good = []
-    for name in ("server", "alice", "bob"):
+    for name in ("server", "alice", "bob", *WITH_ZERO):
         raw = public(name)
         fingerprint = "SHA256:" + encode64(hashlib.sha256(key_blob(raw)).digest()).rstrip("=")
         good.append(
@@ -46,7 +50,7 @@ def keys() -> Vector:
         bad.append({"text": malformed, "error": "malformed", "reason": reason})
     links = [
         {"code": code, "seed": secret(f"link {code}").hex(), "text": key_text(public(f"link {code}"))}
-        for code in (CODE, "0" * 32, "f" * 32, secret("code").hex()[:32])
+        for code in (CODE, "0" * 32, "f" * 32, secret("code").hex()[:32], CODE_WITH_ZERO)
     ]
     bad_codes = [
         {"code": code, "error": "malformed", "reason": reason}

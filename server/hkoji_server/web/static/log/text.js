@@ -80,7 +80,7 @@ export async function hmac(key, ...lines) {
 }
 
 const KEY_PATTERN = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}';
-const P = 2n ** 255n - 19n;
+export const P = 2n ** 255n - 19n;
 const L = 2n ** 252n + 27742317777372353535851937790883648493n;
 const OF_ORDER_8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n;
 const SMALL = new Set([0n, 1n, P - 1n, OF_ORDER_8, P - OF_ORDER_8]);

@@ -1,7 +1,7 @@
 // Keys and their files, entries, statements and hidden cards, as players write them: docs/spec/log.md, "Client rules".
 // Of the games it knows only which cards of an action lie face down.
 import {
-  base64, bytes, concat, encode, field, hex, keyText, need, rawSignature, sha256, sign, to64, TYPE, u32, unhex,
+  base64, bytes, concat, encode, field, hex, keyText, need, P, rawSignature, sha256, sign, to64, TYPE, u32, unhex,
 } from './text.js';
 import { timeText } from './times.js';
 
@@ -12,14 +12,57 @@ export const fresh = count => hex(crypto.getRandomValues(new Uint8Array(count)))
 const PKCS8 = unhex('302e020100300506032b657004220420'); // RFC 8410: what stands before the 32 bytes of a key
 
 /** The key of 32 bytes, its `seed`: `key` signs and cannot be exported, `raw` is its public half, `text` the same as a
- *  log has it. WebCrypto tells the public half only of a key that may be exported. @param {Uint8Array} seed */
+ *  log has it. @param {Uint8Array} seed */
 export async function keyOf(seed) {
-  const pkcs8 = concat(PKCS8, seed);
-  const open = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', true, ['sign']);
-  const { x = '' } = await crypto.subtle.exportKey('jwk', open);
-  const raw = base64(x.replaceAll('-', '+').replaceAll('_', '/') + '=');
-  const key = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', false, ['sign']);
+  const jwk = await jwkOf(seed), raw = base64(jwk.x.replaceAll('-', '+').replaceAll('_', '/') + '=');
+  const key = await crypto.subtle.importKey('jwk', jwk, 'Ed25519', false, ['sign']);
   return { key, raw, seed, text: keyText(raw) };
+}
+
+/** WebCrypto tells the public half only of a key that may be exported. WebKitGTK loses a first byte that is 0, and then
+ *  takes no such key in PKCS8 (CryptoKeyOKPGCrypt.cpp of WebKit): then its public half is computed here.
+ *  @returns {Promise<any>} */
+async function jwkOf(seed) {
+  try {
+    const open = await crypto.subtle.importKey('pkcs8', concat(PKCS8, seed), 'Ed25519', true, ['sign']);
+    return await crypto.subtle.exportKey('jwk', open);
+  } catch (error) {
+    if (seed[0] !== 0) throw error;
+    return { kty: 'OKP', crv: 'Ed25519', d: to64url(seed), x: to64url(await publicHalf(seed)) };
+  }
+}
+
+const to64url = data => to64(data).replaceAll('+', '-').replaceAll('/', '_').replace('=', '');
+
+/** @param {bigint} n */
+const mod = n => ((n % P) + P) % P;
+
+/** @param {bigint} n */
+function inverse(n) {
+  let power = 1n;
+  for (let rest = P - 2n; rest; rest >>= 1n, n = mod(n * n)) if (rest & 1n) power = mod(power * n);
+  return power;
+}
+
+const D = -121665n * inverse(121666n);
+const BASE = [15112221349535400772501151409588531511454012693041857206046113283949847762202n, mod(4n * inverse(5n))];
+
+/** The sum of two points (x, y) of the curve: RFC 8032, 5.1. @param {bigint[]} one @param {bigint[]} other */
+function sum([x, y], [u, v]) {
+  const k = mod(D * x * y * u * v);
+  return [mod((x * v + y * u) * inverse(1n + k)), mod((y * v + x * u) * inverse(1n - k))];
+}
+
+/** RFC 8032, 5.1.5: some 300 ms. */
+async function publicHalf(seed) {
+  const half = new Uint8Array(await crypto.subtle.digest('SHA-512', seed)).slice(0, 32).reverse();
+  let point = [0n, 1n], double = BASE;
+  for (let rest = (BigInt(`0x${hex(half)}`) & (2n ** 255n - 8n)) | 2n ** 254n; rest; rest >>= 1n) {
+    if (rest & 1n) point = sum(point, double);
+    double = sum(double, double);
+  }
+  const [x, y] = point;
+  return unhex((y | (x & 1n) << 255n).toString(16).padStart(64, '0')).reverse();
 }
 
 /** "Invitation by link". */
