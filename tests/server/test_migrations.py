@@ -85,8 +85,8 @@ def sqlite_golden(folder: Path) -> Database:
 @contextmanager
 def postgres_golden(cluster: Cluster) -> Iterator[Database]:
     name = cluster.create()
-    file = DATABASES / "postgresql-v0020.sql"
-    cluster.run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", name, "-f", str(file))
+    script = (DATABASES / "postgresql-v0020.sql").read_text()
+    cluster.run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", name, given=script)
     yield Database(cluster.url(name), lambda: postgres_at(cluster.url(name)))
     cluster.drop(name)
 

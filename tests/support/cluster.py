@@ -165,18 +165,19 @@ class Cluster:
             process.send_signal(how)
             process.wait(120)
 
-    def run(self, program: str, *words: str) -> str:
-        """The output of one of PostgreSQL's programs."""
-        return self._run(program, "-h", str(self.folder), "-U", _USER, *words)
+    def run(self, program: str, *words: str, given: str = "") -> str:
+        """The output of one of PostgreSQL's programs, which reads `given`: it may not be allowed to read our files."""
+        return self._run(program, "-h", str(self.folder), "-U", _USER, *words, given=given)
 
     def close(self) -> None:
         """Stops it and deletes its folder."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _run(self, program: str, *words: str) -> str:
+    def _run(self, program: str, *words: str, given: str = "") -> str:
         done = subprocess.run(
             [str(self._programs / program), *words],
+            input=given,
             capture_output=True,
             text=True,
             check=False,
