@@ -57,6 +57,17 @@ def needs_browser(name: BrowserName) -> Path:
     return place
 
 
+def light_chromium() -> Path:
+    """Chromium without all that surrounds its pages, which takes a third of a load. It cannot be told by push.
+
+    That is its headless shell, if the machine has one and `$HKOJI_CHROMIUM` names no program; else the whole browser.
+    Skips the test without the whole browser.
+    """
+    whole = needs_browser("chromium")
+    shell = None if os.environ.get("HKOJI_CHROMIUM") else shutil.which("chromium-headless-shell")
+    return Path(shell) if shell else whole
+
+
 def missing_browsers(reasons: Iterable[str]) -> dict[str, int]:
     """How many tests were skipped for want of each browser, of the reasons of skipped tests."""
     names = sorted(reason.partition(MISSING)[2] for reason in reasons if MISSING in reason)

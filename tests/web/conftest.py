@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
-from tests.support.browsers import CHROMIUM_OPTIONS, needs_browser
+from tests.support.browsers import CHROMIUM_OPTIONS, light_chromium, needs_browser
 from tests.support.guests import bring_guest
 from tests.support.service import Player, Service, serving
 from tests.support.visits import DESK, PHONE, Faults, close, context, leave, lent, visit
@@ -27,18 +29,34 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
-    """Chromium without a window."""
-    program = needs_browser("chromium")
-    with sync_playwright() as playwright:
-        # Its own option would keep pages out of the back/forward cache, which other people's browsers have.
-        browser = playwright.chromium.launch(
-            executable_path=program,
-            args=list(CHROMIUM_OPTIONS),
-            ignore_default_args=["--disable-back-forward-cache"],
-        )
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@contextmanager
+def launched(playwright: Playwright, program: Path) -> Iterator[Browser]:
+    # Its own option would keep pages out of the back/forward cache, which other people's browsers have.
+    ignored = ["--disable-back-forward-cache"]
+    browser = playwright.chromium.launch(
+        executable_path=program, args=list(CHROMIUM_OPTIONS), ignore_default_args=ignored
+    )
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="package")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    """Chromium without a window, for pages alone."""
+    with launched(playwright, light_chromium()) as browser:
         yield browser
-        browser.close()
+
+
+@pytest.fixture(scope="package")
+def whole_chromium(playwright: Playwright) -> Iterator[Browser]:
+    """Chromium without a window, with all that it shows outside of pages."""
+    with launched(playwright, needs_browser("chromium")) as browser:
+        yield browser
 
 
 @pytest.fixture(scope="package")

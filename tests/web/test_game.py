@@ -136,5 +136,6 @@ def test_some_moves_are_made_by_keyboard_and_mouse_in_turn(service: Service, hos
     guest = bring_guest(desk, service)
     answer_loads(desk, host, random.Random(5))
     game = seated(desk, host, guest, ROAD)
+    desk.emulate_media(reduced_motion="no-preference")
     made = [each[0] for each in islice(moves(desk, host, game, tab_to, click), 3)]
     assert made == ["!", "-", "C"]

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from hkoji.log import sshsig
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.guests import part, seated
+from tests.support.guests import part
 from tests.support.service import AT, Player, Service, begin
 from tests.support.strict_html import StrictPage
 from tests.support.visits import Faults
@@ -154,8 +154,10 @@ def test_a_service_takes_no_markup_in_a_name_or_a_move(service: Service, host: P
     assert host.lines(game) == before
 
 
-def test_messages_stay_text_whatever_is_in_them(host: Player, guest: Player, tab: Page) -> None:
-    game = begin(host, guest, Hanamikoji())
+def test_messages_names_and_errors_of_others_stay_text(host: Player, guest: Player, tab: Page, faults: Faults) -> None:
+    """Errors and lists come from a service that lies."""
+    faults.expect("422")
+    game = begin(host, guest, Hanamikoji(first="guest"))
     assert host.say(game, EVIL).status == 201
     tab.goto(f"{host.origin()}/g/{game}?side=guest")
     said = tab.locator("#talk li [data-role=text]")
@@ -166,12 +168,8 @@ def test_messages_stay_text_whatever_is_in_them(host: Player, guest: Player, tab
     expect(tab.locator("#talk li")).to_have_count(2)
     kept = host.service.ask("GET", f"/v1/games/{game}/talk", token=host.token).json["messages"]
     assert [each["name"] == host.name for each in kept] == [True, False]
-    expect(tab.locator("#talk li [data-role=text]").last).to_have_text("grazie\nè", use_inner_text=True)
+    expect(said.last).to_have_text("grazie\nè", use_inner_text=True)
 
-
-def test_names_and_errors_of_a_lying_service_stay_text(host: Player, guest: Player, tab: Page, faults: Faults) -> None:
-    faults.expect("422")
-    game = seated(tab, host, guest, Hanamikoji(first="guest"))
     tab.route("**/entries", lambda route: route.fulfill(status=422, json={"code": EVIL, "detail": EVIL}))
     part(tab, "kinds").locator("button").first.click()
     part(tab, "hand").locator("button").nth(2).click()

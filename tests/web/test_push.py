@@ -180,8 +180,8 @@ class PushedPage:
 
 
 @pytest.fixture(scope="module")
-def pushed_page(service: Service, chromium: Browser) -> Iterator[PushedPage]:
-    opened = context(chromium, PHONE)
+def pushed_page(service: Service, whole_chromium: Browser) -> Iterator[PushedPage]:
+    opened = context(whole_chromium, PHONE)
     with receiver() as hook:
         yield PushedPage(opened.new_page(), service, hook)
         close(opened)

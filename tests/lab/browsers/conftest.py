@@ -12,10 +12,12 @@ from tests.web.conftest import (  # noqa: F401 # fixtures
     onlooker,
     phone,
     phone_of_onlookers,
+    playwright,
     service,
     shared_desk,
     shared_phone,
     tab,
     visitor,
     webkit,
+    whole_chromium,
 )

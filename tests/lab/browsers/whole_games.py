@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("asked_about_names")
 def test_a_whole_game_is_played_one_way(
     host: Player, visitor: Callable[..., Page], ruleset: Ruleset, press: Press
 ) -> None:
-    page = visitor(PHONE if press is tap else DESK)
+    page = visitor(PHONE if press is tap else DESK, reduced_motion="no-preference")
     game = joined_by_link(page, host, ruleset)
     answer_loads(page, host, random.Random(5))
     host.seed(game)
