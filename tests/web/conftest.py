@@ -159,15 +159,8 @@ def tab(guest_browser: tuple[Player, BrowserContext], faults: Faults) -> Iterato
     page.close()
 
 
-@pytest.fixture(scope="module")
-def phone_of_onlookers(chromium: Browser) -> Iterator[Page]:
-    opened = context(chromium, PHONE)
-    yield opened.new_page()
-    opened.close()
-
-
 @pytest.fixture
-def onlooker(phone_of_onlookers: Page, faults: Faults) -> Page:
-    """A page on a phone in which nothing is kept: all tests of a file share it."""
-    faults.watch(phone_of_onlookers)
-    return phone_of_onlookers
+def onlooker(shared_phone: Page, faults: Faults) -> Page:
+    """The same phone, for a test that keeps nothing: it need not be cleared."""
+    faults.watch(shared_phone)
+    return shared_phone

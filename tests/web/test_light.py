@@ -64,12 +64,12 @@ def test_the_first_visit_of_a_spectator(service: Service) -> None:
             assert sum(loaded.values()) <= BYTES, loaded
 
 
-def test_the_first_visit_of_a_player(tmp_path: Path, onlooker: Page, faults: Faults) -> None:
+def test_the_first_visit_of_a_player(tmp_path: Path, phone: Page, faults: Faults) -> None:
     """A guest joins by a link; then the same browser opens the game with an empty cache, and logs in anew."""
     faults.expect("404 .*/v1/players/")
     with wire() as between, serving(tmp_path / "data", forked=True, settings={"origin": between.url}) as service:
         between.port = service.port
-        host, page = Player(service, "alice").register(), onlooker  # an origin of its own, and so a storage
+        host, page = Player(service, "alice").register(), phone  # an origin of its own, and so a storage
         link = invite(host)
         game = link.split("/i/")[1][:32]
         page.goto(link)

@@ -11,7 +11,6 @@ from tests.web.conftest import (  # noqa: F401 # fixtures
     host,
     onlooker,
     phone,
-    phone_of_onlookers,
     playwright,
     service,
     shared_desk,
