@@ -42,8 +42,8 @@ from tests.support.mail_shape import (
 )
 
 SHAPES = shapes()
-SECONDS = 0.25
-"""The longest that one mail may take."""
+FLOORS = 4
+"""The longest that one mail may take, in times of a fixed piece of work of some 70 ms. The worst one takes 3."""
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
@@ -134,13 +134,15 @@ def test_the_corpus_is_there_and_as_large_as_promised() -> None:
 def test_a_bomb_is_read_or_refused_in_time(name: str) -> None:
     # It measures time, as no count of steps sees those within a regular expression; most take a hundredth of the limit.
     took = []
-    for _ in range(3):
+    for _ in range(5):
         started = time.process_time()
         describe(BOMBS[name])
-        took.append(time.process_time() - started)
-        if took[-1] < SECONDS:
+        done = time.process_time()
+        sum(n * n for n in range(1_000_000))
+        took.append((done - started) / (time.process_time() - done))
+        if took[-1] < FLOORS:
             break
-    assert min(took) < SECONDS
+    assert min(took) < FLOORS
 
 
 @pytest.mark.parametrize(
