@@ -233,9 +233,9 @@ def deadline(refereed: RefereedGame, *, gifts: Sequence[GivenTime] = (), outages
 
 
 def unseal(refereed: RefereedGame, *, signer: Signer, at: str) -> Accepted:
-    """Publishes the seed that the end has left sealed. The caller knows that all tables of the deal have ended.
+    """Publishes the seed that the end has left unopened. The caller knows that all tables of the deal have ended.
 
-    Raises `IllegalError` before the end, `GameOverError` if nothing is sealed, `CommitmentError` for a wrong seed.
+    Raises `IllegalError` before the end, `GameOverError` if no seed is unopened, `CommitmentError` for a wrong seed.
     """
     if refereed.course.stage is Stage.OVER:
         raise GameOverError(refereed.course.setup.game)
@@ -367,8 +367,8 @@ def _owed(refereed: RefereedGame) -> entry_kinds.EntryBody | None:
             return entry_kinds.RevealBody(_due(refereed))
         case "end":
             assert course.outcome is not None
-            sealed = course.setup.terms.seals
-            return entry_kinds.End(_due(refereed), course.outcome, None if sealed else refereed.seed)
+            late = course.setup.terms.opens_late
+            return entry_kinds.End(_due(refereed), course.outcome, None if late else refereed.seed)
         case _:
             return None
 

@@ -136,11 +136,11 @@ def opened($log):
                     "hkoji.hidden.v1", $game, $it.seq, $it.part, $it.cards, $it.salt]]
                 | .salts[$it.salt] = true | del(.closed[$place]))
             | if $kind == "end" and .closed != {} then .rows += [["an end with nothing closed", "end"]] else . end
-            | (.dealer.name == "duplicate/v1") as $sealed
+            | (.dealer.name == "duplicate/v1") as $late
             | if .dealer == null or ($kind != "end" and $kind != "unseal") then .
-            elif $kind == "end" and ($body.seed == null) != $sealed then .rows += [["what the dealer publishes", "end"]]
+            elif $kind == "end" and ($body.seed == null) != $late then .rows += [["what the dealer publishes", "end"]]
             elif $body.seed == null then .
-            elif $sealed then .rows += [[.dealer.seed_commit, "hkoji.duplicate.seed.v1", .dealer.deal, $body.seed]]
+            elif $late then .rows += [[.dealer.seed_commit, "hkoji.duplicate.seed.v1", .dealer.deal, $body.seed]]
             else .rows += [[.dealer.seed_commit, "hkoji.seed.v1", $game, $body.seed]] end
         end;
         .rows[] | [$seq] + .);
@@ -171,7 +171,7 @@ def dealt($log):
     (of("offer")[0].body as $offer | of("open")[0].by as $host | of("join")[0].by as $guest | of("end")[0] as $over | (map(select(.kind == "end" or .kind == "unseal").body.seed) | last) as $seed
     | (of("seed") | map({(.by): .body.entropy}) | add // {} | [.[$guest // ""], .[$host // ""]]) as $entropy
     | if $over == null then ["7 deal", "not reached: there is no end"]
-    elif $offer == null or $seed == null then ["7 deal", "not reached: the seed is sealed"]
+    elif $offer == null or $seed == null then ["7 deal", "not reached: the seed is unopened"]
     elif any($entropy[]; . == null) then ["7 deal", "not reached: the game ended before all entropy was known"]
     else
         ($offer.ruleset.name == "hanamikoji") as $hanamikoji

@@ -31,7 +31,7 @@ class Commitments:
 
     def __init__(self) -> None:
         self.opened = 0
-        self.sealed = False
+        self.unopened = False
         """Whether the game has ended and its seed has not been published."""
         self._terms: Terms | None = None
         self._entropy: dict[str, tuple[int, str]] = {}
@@ -62,14 +62,14 @@ class Commitments:
             case entry_kinds.End(openings, _, seed):
                 if self._terms:
                     verify_end(self._terms, entry.game, entry.seq, seed)
-                self.sealed = seed is None
+                self.unopened = seed is None
                 self.opened += seed is not None
                 self._open(entry.game, openings)
                 verify_all_opened(self._commits)
             case entry_kinds.Unseal(seed):
                 if self._terms:
                     verify_seed(self._terms, entry.game, entry.seq, seed)
-                self.sealed = False
+                self.unopened = False
                 self.opened += 1
             case _:
                 pass

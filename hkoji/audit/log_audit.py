@@ -324,22 +324,22 @@ def _taken(lines: Sequence[Line], number: int) -> bool:
 
 def _commitments(work: _Work) -> None:
     """6: seed, entropy and openings give their commitments, and no salt comes twice."""
-    commitments = Commitments()
+    made = Commitments()
     for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
         try:
-            commitments.read(line.entry, body)
+            made.read(line.entry, body)
         except HkojiError as error:
             work.fail(AuditStep.COMMITMENTS, number, error, *work.signers(number))
             return
     if work.lines:
-        work.notes[AuditStep.COMMITMENTS] = _opened(commitments.opened, commitments.closed, sealed=commitments.sealed)
+        work.notes[AuditStep.COMMITMENTS] = _opened(made.opened, made.closed, unopened=made.unopened)
 
 
-def _opened(opened: int, closed: int, *, sealed: bool) -> str:
+def _opened(opened: int, closed: int, *, unopened: bool) -> str:
     if not closed:
-        return tell("{n} opened, the seed still sealed", n=opened) if sealed else tell("{n} opened", n=opened)
-    if sealed:
-        return tell("{n} opened, {closed} still closed, the seed still sealed", n=opened, closed=closed)
+        return tell("{n} opened, the seed still unopened", n=opened) if unopened else tell("{n} opened", n=opened)
+    if unopened:
+        return tell("{n} opened, {closed} still closed, the seed still unopened", n=opened, closed=closed)
     return tell("{n} opened, {closed} still closed", n=opened, closed=closed)
 
 
@@ -371,7 +371,7 @@ def _replay(work: _Work, cards: PlayedCards) -> Course | None:
             "{n} round dealt from the seed", "{n} rounds dealt from the seed", course.state.round
         )
     elif course.stage is Stage.UNSEAL:
-        work.notes[AuditStep.DEAL] = tell("not reached: the seed is still sealed")
+        work.notes[AuditStep.DEAL] = tell("not reached: the seed is still unopened")
     else:
         work.notes[AuditStep.DEAL] = tell("not reached")
     moves = sum(isinstance(body, entry_kinds.Move) for body in work.bodies)

@@ -254,8 +254,8 @@ class Terms(Protocol):
         """The commitment to the seed, 64 hex digits."""
 
     @property
-    def seals(self) -> bool:
-        """Whether the seed stays sealed until an `unseal`; if not, the `end` publishes it."""
+    def opens_late(self) -> bool:
+        """Whether the seed stays unopened until an `unseal`; if not, the `end` publishes it."""
 
     def commitment(self, game: str, seed: str) -> str:
         """Returns the value that `seed_commit` must have for that seed."""
@@ -283,7 +283,7 @@ class ServerTerms(NamedTuple):
         return SERVER_V1
 
     @property
-    def seals(self) -> bool:
+    def opens_late(self) -> bool:
         """False."""
         return False
 
@@ -318,7 +318,7 @@ class DuplicateTerms(NamedTuple):
         return DUPLICATE_V1
 
     @property
-    def seals(self) -> bool:
+    def opens_late(self) -> bool:
         """True: the same cards may still be in play at other tables."""
         return True
 
@@ -361,11 +361,11 @@ def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:
 
 
 def verify_end(terms: Terms, game: str, seq: int, seed: str | None) -> None:
-    """Checks the seed of the `end` at entry `seq` (None: it stays sealed). Raises `CommitmentError`."""
+    """Checks the seed of the `end` at entry `seq` (None: it stays unopened). Raises `CommitmentError`."""
     if seed is None:
-        if not terms.seals:
+        if not terms.opens_late:
             raise CommitmentError(tell("the end does not publish the seed"), seq=seq, part=0)
         return
-    if terms.seals:
-        raise CommitmentError(tell("the end publishes a seed that stays sealed until the unseal"), seq=seq, part=0)
+    if terms.opens_late:
+        raise CommitmentError(tell("the end publishes a seed that stays unopened until the unseal"), seq=seq, part=0)
     verify_seed(terms, game, seq, seed)

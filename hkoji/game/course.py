@@ -82,7 +82,7 @@ class Author(Enum):
     SERVICE_AFTER_PLAY = auto()
     """The service, directly after a `seed` or `move`, while a clock runs."""
     SERVICE_AFTER_END = auto()
-    """The service, after an end that left the seed sealed."""
+    """The service, after an end that left the seed unopened."""
     NEWCOMER = auto()
     """A player who has no seat yet."""
     ACTOR = auto()

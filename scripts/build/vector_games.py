@@ -41,7 +41,7 @@ def tables() -> dict[str, Table]:
         "running.jsonl": new_game(4).play(9),
         "duplicate-a.jsonl": new_game(5, Hanamikoji("random"), DEAL).play().unseal(),
         "duplicate-b.jsonl": new_game(6, Hanamikoji("random"), DEAL).play().unseal(),
-        "sealed.jsonl": new_game(7, GeishasRoad("random", "random"), DEAL).play(),
+        "unopened.jsonl": new_game(7, GeishasRoad("random", "random"), DEAL).play(),
         "road.jsonl": new_game(17, GeishasRoad()).play(),
         "road-random.jsonl": new_game(35, GeishasRoad("random", "random")).play(),
         "road-resigned.jsonl": road_resigned,

@@ -54,8 +54,8 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     bodies = [entry["body"] for entry in entries]
     end = bodies[-2] if kinds["unseal"] else bodies[-1]
     finished = bool(kinds["end"])
-    sealed = finished and end["seed"] is None and not kinds["unseal"]
-    seed_is_known = finished and not sealed
+    unopened = finished and end["seed"] is None and not kinds["unseal"]
+    seed_is_known = finished and not unopened
     dealt = seed_is_known and kinds["seed"] == 2
     proofs = kinds["rekey"] + sum(1 + bool(body["revocation"]) for body in bodies if "revocation" in body)
     openings = sum(len(body.get("openings", ())) for body in bodies)
@@ -76,9 +76,9 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     turns = count_turns(entries)
     on_the_clock = f", {turns} turn{'s' * (turns > 1)} on the clock" * bool(turns)
     assert notes[AuditStep.TIMES] == f"{len(entries)} receipts{on_the_clock}"
-    still = f", {closed} still closed" * bool(closed) + ", the seed still sealed" * sealed
+    still = f", {closed} still closed" * bool(closed) + ", the seed still unopened" * unopened
     assert notes[AuditStep.COMMITMENTS] == f"{opened} opened{still}"
-    assert notes[AuditStep.DEAL].endswith("dealt from the seed" if dealt else "sealed" if sealed else "reached")
+    assert notes[AuditStep.DEAL].endswith("dealt from the seed" if dealt else "unopened" if unopened else "reached")
     known = "" if seed_is_known else ", as far as cards are open"
     assert notes[AuditStep.REPLAY] == f"{kinds['move']} moves by the rules{known}"
     if not finished:

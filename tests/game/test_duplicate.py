@@ -1,4 +1,4 @@
-"""Dealer `duplicate/v1`: the same deals at several tables, a seed that stays sealed, and refusals."""
+"""Dealer `duplicate/v1`: the same deals at several tables, a seed that stays unopened, and refusals."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ DEALS = st.tuples(st.binary(min_size=16, max_size=16), st.binary(min_size=32, ma
 )
 
 
-def sealed(seed: int = 1, ruleset: Ruleset | None = None) -> Table:
+def unopened(seed: int = 1, ruleset: Ruleset | None = None) -> Table:
     return whole_game(seed, ruleset, DEAL)
 
 
-def unsealed(seed: int = 1, ruleset: Ruleset | None = None) -> Table:
-    return sealed(seed, ruleset).unseal()
+def opened(seed: int = 1, ruleset: Ruleset | None = None) -> Table:
+    return unopened(seed, ruleset).unseal()
 
 
 def deals(table: Table) -> list[Event]:
@@ -99,7 +99,7 @@ def test_random_starters_and_markers_come_from_the_deal() -> None:
     for game in GAMES:
         for ruleset in game.rulesets:
             if ruleset.chance():
-                assert deals(unsealed(1, ruleset))[0] == deals(unsealed(2, ruleset))[0]
+                assert deals(opened(1, ruleset))[0] == deals(opened(2, ruleset))[0]
     firsts = {new_game(1, Hanamikoji("random"), (f"{number:032x}", DEAL[1])).course.actor for number in range(12)}
     assert firsts == {0, 1}
 
@@ -114,13 +114,13 @@ def test_the_specifications_example_is_true() -> None:
     assert (commit[:4], commit[-4:]) == (shown[2], shown[3])
 
 
-# --- sealed and unsealed ----------------------------------------------------------------------------------------------
+# --- the seed unopened, and opened ------------------------------------------------------------------------------------
 
 
 @fewer
 @given(st.integers(0, 10**6), RULESETS)
-def test_a_sealed_log_holds_as_far_as_cards_are_open(seed: int, ruleset: Ruleset) -> None:
-    table = sealed(seed, ruleset)
+def test_a_log_with_its_seed_unopened_holds_as_far_as_cards_are_open(seed: int, ruleset: Ruleset) -> None:
+    table = unopened(seed, ruleset)
     end = parse_body("end", table.lines[-1].entry.body)
     assert isinstance(end, entry_kinds.End)
     assert end.seed is None
@@ -129,31 +129,31 @@ def test_a_sealed_log_holds_as_far_as_cards_are_open(seed: int, ruleset: Ruleset
     assert result.ok
     assert result.finished
     assert result.outcome == table.course.outcome
-    assert result.notes[AuditStep.DEAL] == "not reached: the seed is still sealed"
-    assert result.notes[AuditStep.COMMITMENTS].endswith("the seed still sealed")
+    assert result.notes[AuditStep.DEAL] == "not reached: the seed is still unopened"
+    assert result.notes[AuditStep.COMMITMENTS].endswith("the seed still unopened")
     assert result.notes[AuditStep.REPLAY].endswith("as far as cards are open")
     assert " wins " in result.notes[AuditStep.RESULT] or "a shared win" in result.notes[AuditStep.RESULT]
 
 
 @fewer
 @given(st.integers(0, 10**6), RULESETS)
-def test_an_unsealed_log_is_audited_to_the_last_card(seed: int, ruleset: Ruleset) -> None:
-    table = sealed(seed, ruleset)
-    sealed_result = audit(table.text, pins(table))
+def test_a_log_with_its_seed_opened_is_audited_to_the_last_card(seed: int, ruleset: Ruleset) -> None:
+    table = unopened(seed, ruleset)
+    unopened_result = audit(table.text, pins(table))
     table.unseal()
     assert [line.entry.kind for line in table.lines[-2:]] == ["end", "unseal"]
     result = audit(table.text, pins(table))
     assert result.ok
     assert result.finished
     assert result.holds == len(table.lines)
-    assert result.outcome == sealed_result.outcome == table.course.outcome
+    assert result.outcome == unopened_result.outcome == table.course.outcome
     assert result.notes[AuditStep.DEAL].endswith("dealt from the seed")
     assert "as far as" not in result.notes[AuditStep.REPLAY]
 
 
-def test_a_sealed_replay_opens_what_was_face_down_and_no_hand() -> None:
+def test_a_replay_without_the_seed_opens_what_was_face_down_and_no_hand() -> None:
     for game in GAMES:
-        table = sealed(5, game.rulesets[0])
+        table = unopened(5, game.rulesets[0])
         result = replay(table.lines)
         assert result.stop is None
         course = result.course
@@ -166,8 +166,8 @@ def test_a_sealed_replay_opens_what_was_face_down_and_no_hand() -> None:
         assert all(set("".join(deal.hands) + deal.rest + deal.aside) == {"X"} for deal in dealt)
 
 
-def test_a_player_of_a_sealed_game_still_knows_the_own_cards_only() -> None:
-    table = sealed(5)
+def test_a_player_still_knows_the_own_cards_only_while_the_seed_is_unopened() -> None:
+    table = unopened(5)
     own = replay_own(table.lines, 0, referee.view(table.refereed, 0), referee.own_openings(table.refereed, 0)).course
     assert own is not None
     assert own.stage is Stage.UNSEAL
@@ -180,7 +180,7 @@ def test_a_player_of_a_sealed_game_still_knows_the_own_cards_only() -> None:
     assert known.dealt == table.course.dealt
 
 
-def test_games_that_end_early_are_sealed_and_unsealed_too() -> None:
+def test_games_that_end_early_leave_the_seed_unopened_too() -> None:
     cancelled = Table(seed=3, deal=DEAL)
     cancelled.open()
     cancelled.send(cancelled.entry(0, entry_kinds.Cancel()))
@@ -207,7 +207,7 @@ def test_a_stored_game_resumes_where_it_was(deal: tuple[str, str] | None) -> Non
 
 
 def test_the_time_of_an_unseal_does_not_go_back() -> None:
-    assert sealed().unseal(at="2020-01-01T00:00:00Z").refereed.at == "2026-11-20T12:00:00Z"
+    assert unopened().unseal(at="2020-01-01T00:00:00Z").refereed.at == "2026-11-20T12:00:00Z"
 
 
 # --- refused by the referee -------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_no_unseal_before_the_end() -> None:
 
 
 def test_no_second_unseal() -> None:
-    table = unsealed()
+    table = opened()
     refused(table, table.unseal, errors.GameOverError)
 
 
@@ -229,7 +229,7 @@ def test_nothing_to_unseal_where_the_end_has_published_the_seed() -> None:
 
 
 def test_no_unseal_with_another_seed() -> None:
-    table = sealed()
+    table = unopened()
     table.refereed = table.refereed._replace(seed=OTHER_SEED)
     refused(table, table.unseal, errors.CommitmentError)
 
@@ -248,7 +248,7 @@ def test_no_offer_with_terms_of_another_seed_deal_or_game() -> None:
 
 
 def test_players_can_neither_unseal_nor_go_on_after_the_end() -> None:
-    table = sealed()
+    table = unopened()
     unseal = table.entry(0, entry_kinds.Unseal(DEAL[1]))
     refused(table, lambda: table.send(unseal), errors.GameOverError)
     refused(table, lambda: table.send(table.entry(0, entry_kinds.Resign())), errors.GameOverError)
@@ -264,8 +264,8 @@ def test_players_can_neither_unseal_nor_go_on_after_the_end() -> None:
 # --- found by the audit -----------------------------------------------------------------------------------------------
 
 
-def test_an_end_that_publishes_a_sealed_seed_convicts_the_server() -> None:
-    table = sealed()
+def test_an_end_that_publishes_a_seed_too_early_convicts_the_server() -> None:
+    table = unopened()
     end = len(table.lines) - 1
     log = rewrite(table, changed_body(table, end, seed=DEAL[1]))
     assert only(audit(log, pins(table))) == (AuditStep.COMMITMENTS, end, "server")
@@ -281,7 +281,7 @@ def test_an_end_without_seed_convicts_the_server_of_server_v1() -> None:
 
 
 def test_an_unseal_with_another_seed_convicts_the_server() -> None:
-    table = unsealed()
+    table = opened()
     last = len(table.lines) - 1
     log = rewrite(table, changed_body(table, last, seed=OTHER_SEED))
     result = audit(log, pins(table))
@@ -290,7 +290,7 @@ def test_an_unseal_with_another_seed_convicts_the_server() -> None:
 
 
 def test_another_deal_id_does_not_go_with_the_seed() -> None:
-    table = unsealed()
+    table = opened()
     last = len(table.lines) - 1
     dealer = {**DuplicateTerms.bind(*DEAL).to_json(), "deal": "ab" * 16}
     log = rewrite(table, changed_body(table, 0, dealer=dealer))
@@ -298,7 +298,7 @@ def test_another_deal_id_does_not_go_with_the_seed() -> None:
 
 
 def test_cards_of_another_deal_show_as_an_impossible_move() -> None:
-    table = unsealed(17)
+    table = opened(17)
     dealer = DuplicateTerms.bind("ab" * 16, DEAL[1]).to_json()
     step, number, signer = only(audit(rewrite(table, changed_body(table, 0, dealer=dealer)), pins(table)))
     assert step is AuditStep.REPLAY
@@ -308,7 +308,7 @@ def test_cards_of_another_deal_show_as_an_impossible_move() -> None:
 
 
 def test_false_chance_is_found_once_the_seed_is_known() -> None:
-    table = unsealed(1, Hanamikoji("random"))
+    table = opened(1, Hanamikoji("random"))
     number = entry_number(table, "chance")
     first = table.lines[number].entry.body["first"]
     assert isinstance(first, int)
@@ -331,13 +331,13 @@ def test_an_early_unseal_convicts_the_server() -> None:
     assert only(audit(table.text, pins(table))) == (AuditStep.REPLAY, len(table.lines) - 1, "server")
 
 
-def test_nothing_but_the_unseal_follows_a_sealed_end() -> None:
+def test_nothing_but_the_unseal_follows_an_end_without_seed() -> None:
     for body in (
         entry_kinds.Timeout(0),
         entry_kinds.RevealBody(()),
         entry_kinds.ChanceBody(0, None),
     ):
-        table = sealed()
+        table = unopened()
         append(table, body)
         assert only(audit(table.text, pins(table)))[1:] == (len(table.lines) - 1, "server")
 
@@ -355,10 +355,10 @@ def test_terms_are_read() -> None:
 
 
 def test_an_end_says_null_and_does_not_leave_the_seed_out() -> None:
-    body = dict(sealed().lines[-1].entry.body)
+    body = dict(unopened().lines[-1].entry.body)
     assert body["seed"] is None
     del body["seed"]
     with pytest.raises(errors.MalformedError, match="seed is missing"):
         parse_body("end", body)
-    for line in unsealed().lines:
+    for line in opened().lines:
         assert parse_body(line.entry.kind, line.entry.body).to_json() == line.entry.body

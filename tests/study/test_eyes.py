@@ -118,13 +118,13 @@ def test_words_for_eyes() -> None:
 
 
 @every_ruleset
-def test_a_sealed_game_keeps_its_hands_until_the_unseal(ruleset: Ruleset) -> None:
+def test_an_unopened_seed_keeps_the_hands_until_the_unseal(ruleset: Ruleset) -> None:
     table = Table(ruleset, 3, deal=("5e" * 16, "7a" * 32)).begin().play()
-    sealed = replay(table.lines)
+    unopened = replay(table.lines)
     for eyes in (HOST, GUEST):
         with pytest.raises(IllegalError):
-            see(sealed, eyes)
-    spectator = see(sealed, SPECTATOR)
+            see(unopened, eyes)
+    spectator = see(unopened, SPECTATOR)
     table.unseal()
     full = replay(table.lines)
     # Cards opened at the end were face down for a spectator of the time.

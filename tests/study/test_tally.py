@@ -109,12 +109,12 @@ def test_a_broken_off_round_is_not_a_scored_one() -> None:
 
 
 @pytest.mark.parametrize("ruleset", RULESETS, ids=lambda r: r.name)
-def test_a_sealed_game_counts_like_an_unsealed_one(ruleset: Ruleset) -> None:
+def test_a_game_with_its_seed_unopened_counts_like_one_with_it_opened(ruleset: Ruleset) -> None:
     table = Table(ruleset, 3, deal=("5e" * 16, "7a" * 32)).begin().play()
-    sealed = recorded(replay(table.lines))
+    unopened = recorded(replay(table.lines))
     table.unseal()
-    assert sealed.finished
-    assert recorded(replay(table.lines)) == sealed
+    assert unopened.finished
+    assert recorded(replay(table.lines)) == unopened
 
 
 # --- many games -------------------------------------------------------------------------------------------------------

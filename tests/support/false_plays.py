@@ -59,7 +59,7 @@ def excluding(*, deal: tuple[str, str] | None = DEAL, opened: bool, least: int =
 
 
 def traded_off(*, first: bool = True) -> tuple[Table, int, str]:
-    """A sealed game in which bob trades off two cards of a kind that he does not hold; its entry, and the cards.
+    """A game with its seed unopened in which bob trades off two cards of a kind that he has not; its entry, the cards.
 
     Alice plays all copies of that card openly, after him if he is the `first`, else before.
     """

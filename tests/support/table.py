@@ -308,7 +308,7 @@ class Table:
         return self
 
     def unseal(self, at: str = AT) -> Self:
-        """Publishes the seed that stays sealed at the end of a duplicate game."""
+        """Publishes the seed that stays unopened at the end of a duplicate game."""
         self._keep(referee.unseal(self.refereed, signer=self.server, at=at))
         return self
 

@@ -32,13 +32,13 @@ class Elsewhere(Table):
         return bytes(reversed(super().bytes(count))) if count == 16 else super().bytes(count)
 
 
-def unsealed(ruleset: Ruleset, seed: int = 3) -> Table:
+def opened(ruleset: Ruleset, seed: int = 3) -> Table:
     return whole_game(seed, ruleset, DEAL).unseal()
 
 
 @both_games
-def test_another_seed_unsealed(tmp_path: Path, ruleset: Ruleset) -> None:
-    table = unsealed(ruleset)
+def test_an_unseal_with_another_seed(tmp_path: Path, ruleset: Ruleset) -> None:
+    table = opened(ruleset)
     number = len(table.lines) - 1
     forged = goes_on(table, number, (entry_kinds.Unseal(OTHER), "server"))
     reason = f"entry {number} of the log does not hold: .* seed"
@@ -47,9 +47,9 @@ def test_another_seed_unsealed(tmp_path: Path, ruleset: Ruleset) -> None:
 
 @both_games
 @pytest.mark.parametrize("left", [1, 6])
-def test_unsealed_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) -> None:
+def test_an_unseal_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) -> None:
     """The attack fails even when only the end is missing."""
-    table = unsealed(ruleset)
+    table = opened(ruleset)
     number = len(table.lines) - 1 - left
     forged = goes_on(table, number, (entry_kinds.Unseal(DEAL[1]), "server"))
     reason = f"entry {number} of the log does not hold: the service owes no unseal now"
@@ -58,8 +58,8 @@ def test_unsealed_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) ->
 
 @both_games
 def test_tables_of_a_deal_with_other_cards(tmp_path: Path, ruleset: Ruleset) -> None:
-    """Two commitments for one deal contradict each other; under one commitment, the other table cannot be unsealed."""
-    table = unsealed(ruleset)
+    """Two commitments for one deal contradict each other; under one commitment, the other table cannot open it."""
+    table = opened(ruleset)
     key = f"server={table.server.public.text}"
     for seed, code in ((DEAL[1], 0), (OTHER, 8)):
         other = Elsewhere(ruleset, 3, (DEAL[0], seed)).begin().play().unseal()

@@ -108,7 +108,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
         }
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """Publishes the hidden cards. If the seed stays sealed, the game waits for an `unseal`."""
+        """Publishes the hidden cards. If the seed stays unopened, the game waits for an `unseal`."""
         if self.result != course.state.outcome:
             raise IllegalError(tell("the result is not the one that the game has come to"))
         commitments.verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
@@ -117,7 +117,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
 
 
 class Unseal(NamedTuple("Unseal", [("seed", str)]), EntryBody):
-    """The service publishes the seed that the `end` left sealed, after the games at all tables of the deal."""
+    """The service publishes the seed that the `end` left unopened, after the games at all tables of the deal."""
 
     __slots__ = ()
 

@@ -6,10 +6,11 @@
 Of six files two are put together by a player who has everything that the honest service and both players have signed
 in two games, and keys of his own (tests/support/framing.py). One is an honest file with a line or a byte changed. One
 is a file that convicts the service, changed in the same way: no change may make it name anybody else. Two are of a
-game, most often a sealed duplicate game, in which bob plays cards that he does not hold and the service takes them:
-they may name the service, and bob only once the seed is known. Each file is audited with the right keys from outside,
-and without any. Prints every file that names an innocent party, and the numbers by sort and verdict; exits with 1 if
-there was such a file. The fault that can be planted is to judge each play by those before it, also without the seed.
+game, most often a duplicate game whose seed is unopened, in which bob plays cards that he does not hold and the service
+takes them: they may name the service, and bob only once the seed is known. Each file is audited with the right keys
+from outside, and without any. Prints every file that names an innocent party, and the numbers by sort and verdict;
+exits with 1 if there was such a file. The fault that can be planted is to judge each play by those before it, also
+without the seed.
 """
 
 from __future__ import annotations

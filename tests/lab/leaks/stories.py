@@ -182,7 +182,7 @@ def sample_story(name: str, chance: random.Random) -> Story:
     events = random_game(ruleset, chance.getrandbits(64)).events
     states = tuple(folds(ruleset, events))
     places = [at for at, event in enumerate(events) if isinstance(event, DECISIONS)]
-    # The last decision makes a game publish its seed, unless the seed is sealed (duplicate games): leave it out.
+    # The last decision makes a game publish its seed, unless the seed stays unopened (duplicate games): leave it out.
     most = len(places) if duplicate and states[-1].due is Due.OVER else len(places) - 1
     count = most if chance.random() < 0.7 else chance.randint(0, most)
     events = events[: places[count]] if count < len(places) else events

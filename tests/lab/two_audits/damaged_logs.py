@@ -44,7 +44,7 @@ class Case:
 
 @cache
 def tables() -> tuple[Table, ...]:
-    """Short games of every sort: complete, resigned, running, sealed, unsealed."""
+    """Short games of every sort: complete, resigned, running, with the seed unopened and opened."""
     resigned = new_game(11, GeishasRoad("random", "random")).play(9)
     resigned.send(resigned.entry(1, entry_kinds.Resign()))
     short = new_game(12, Hanamikoji("random", 1, "charm"), DEAL).play(5)
@@ -54,7 +54,7 @@ def tables() -> tuple[Table, ...]:
         resigned,
         new_game(4).play(5),
         short,
-        short_unsealed(),
+        short_opened(),
         rekeyed(),
         revoked(),
         linked(),
@@ -93,7 +93,7 @@ def _actor(table: Table) -> int:
     return actor
 
 
-def short_unsealed() -> Table:
+def short_opened() -> Table:
     """A duplicate game resigned in the first round, with its seed published."""
     table = new_game(13, GeishasRoad("host", "random"), DEAL).play(7)
     table.send(table.entry(0, entry_kinds.Resign()))

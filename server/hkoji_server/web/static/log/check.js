@@ -215,10 +215,10 @@ async function commitmentFinding(book, { body, by, game, kind, seq }) {
 
 async function seedFinding(dealer, game, kind, seed) {
   if (!dealer) return null;
-  const seals = dealer.name === 'duplicate/v1';
-  if (kind === 'end' && (seed === null) !== seals) return 'check-seed-sealed';
+  const late = dealer.name === 'duplicate/v1';
+  if (kind === 'end' && (seed === null) !== late) return 'check-seed-end';
   if (seed === null) return null;
-  const lines = seals ? ['hkoji.duplicate.seed.v1', dealer.deal] : ['hkoji.seed.v1', game];
+  const lines = late ? ['hkoji.duplicate.seed.v1', dealer.deal] : ['hkoji.seed.v1', game];
   return dealer.seed_commit === await sha256(...lines, seed) ? null : 'check-seed';
 }
 
