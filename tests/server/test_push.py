@@ -269,7 +269,7 @@ def test_a_turn_is_pushed_with_what_a_webhook_is_told_and_no_card(pushing: Told,
 def test_pushes_differ_in_nothing_that_a_push_service_could_read_the_game_from(
     pushing: Told, browser: Browser, hook: Receiver
 ) -> None:
-    """The lengths are equal, texts are sealed anew, and the topic is equal for what replaces each other."""
+    """The lengths are equal, texts are encrypted anew, and the topic is equal for what replaces each other."""
     game, mover, other, _ = started(pushing, browser)
     mover.send(move_of(mover, game))
     pushing.deliver(TURN_WAIT)
@@ -402,7 +402,7 @@ def test_after_any_other_answer_it_is_sent_again(status: int, pushing: Told, bro
     pushing.deliver(60)
     assert [each.target for each in hook.posts] == [browser.path] * 2
     assert pushing.channel(channel).works
-    assert hook.posts[0].body != hook.posts[1].body  # sealed anew
+    assert hook.posts[0].body != hook.posts[1].body  # encrypted anew
 
 
 def test_a_slow_push_service_is_not_waited_for(pushing: Told, browser: Browser, hook: Receiver) -> None:

@@ -13,8 +13,8 @@ from hkoji_server.service.notices.web_push import (
     Subscription,
     decode_base64url,
     encode_base64url,
+    encrypt,
     private_key_of,
-    seal,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,9 +50,9 @@ def subscription(**changes: str) -> str:
     return encode({"auth": AUTH, "endpoint": ENDPOINT, "lang": "en", "p256dh": POINT, **changes})
 
 
-def test_the_vector_of_rfc_8291_is_sealed_and_opened() -> None:
-    sealed = seal(TEXT, Subscription.parse(subscription()), scalar(SENDER), from_base64url(SALT), 0)
-    assert base64url(sealed) == BODY
+def test_the_vector_of_rfc_8291_is_encrypted_and_decrypted() -> None:
+    encrypted = encrypt(TEXT, Subscription.parse(subscription()), scalar(SENDER), from_base64url(SALT), 0)
+    assert base64url(encrypted) == BODY
     assert Browser(key=scalar(RECEIVER), auth=from_base64url(AUTH)).open(from_base64url(BODY)) == TEXT
 
 
@@ -66,12 +66,12 @@ def test_each_text_is_opened_by_its_browser_alone_and_all_are_of_one_length(
     text = text.rstrip(b"\x02\0")
     browser, other = Browser(), Browser()
     told = Subscription.parse(subscription(**browser.keys))
-    sealed = seal(text, told, private_key_of(secret), salt)
-    assert browser.open(sealed) == text
-    assert len(sealed) == 16 + 4 + 1 + 65 + PADDED + 16
+    encrypted = encrypt(text, told, private_key_of(secret), salt)
+    assert browser.open(encrypted) == text
+    assert len(encrypted) == 16 + 4 + 1 + 65 + PADDED + 16
     for wrong in (other, Browser(key=browser.key, auth=b"another 16 bytes")):
         with pytest.raises(InvalidTag):
-            wrong.open(sealed)
+            wrong.open(encrypted)
 
 
 @pytest.mark.parametrize("subject", [None, "https://hanamikoji.example"])

@@ -1,7 +1,7 @@
-"""Lines of a log before they are sealed: anything in them can be changed, even to something no entry may be.
+"""Lines of a log before they are signed: anything in them can be changed, even to something no entry may be.
 
-Sealing chains, signs and receipts them anew, as somebody with all keys could. Fields that a draft sets itself (another
-`prev`, another signature, its own text) are left as they are.
+`write_log` chains, signs and receipts them anew, as somebody with all keys could. Fields that a draft sets itself
+(another `prev`, another signature, its own text) are left as they are.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def write(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def seal(drafts: Iterable[Draft]) -> bytes:
+def write_log(drafts: Iterable[Draft]) -> bytes:
     head, heads = "0" * 64, list[str]()
     lines = []
     for number, each in enumerate(drafts):

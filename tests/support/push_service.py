@@ -1,6 +1,6 @@
 """A browser with a push service on loopback: it opens what it gets by the steps of the RFCs, by no code of the service.
 
-RFC 8188 and 8291 seal, RFC 8292 proves who sends. HKDF is written out, and the receiver is a real HTTP server.
+RFC 8188 and 8291 encrypt, RFC 8292 proves who sends. HKDF is written out, and the receiver is a real HTTP server.
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ class Browser:
         return [json.loads(self.open(each.body)) for each in self.receiver.posts if each.target == self.path]
 
     def open(self, body: bytes) -> bytes:
-        """The text of a push. Raises `InvalidTag` if it was sealed for another browser."""
+        """The text of a push. Raises `InvalidTag` if it was encrypted for another browser."""
         salt, size, length = body[:16], int.from_bytes(body[16:20]), body[20]
-        sender, sealed = body[21 : 21 + length], body[21 + length :]
-        assert len(sealed) <= size  # there is one record
+        sender, encrypted = body[21 : 21 + length], body[21 + length :]
+        assert len(encrypted) <= size  # there is one record
         point = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), sender)
         shared = self.key.exchange(ec.ECDH(), point)
         material = _expand(_extract(self.auth, shared), b"WebPush: info\0" + self.point + sender, 32)
         secret = _extract(salt, material)
         key = _expand(secret, b"Content-Encoding: aes128gcm\0", 16)
         nonce = _expand(secret, b"Content-Encoding: nonce\0", 12)
-        text, _, padding = AESGCM(key).decrypt(nonce, sealed, None).rpartition(b"\x02")
+        text, _, padding = AESGCM(key).decrypt(nonce, encrypted, None).rpartition(b"\x02")
         assert not padding.strip(b"\0")
         return text
 

@@ -32,7 +32,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import shell_audit
 from tests.support.adversary import HostileService, caught, follow
-from tests.support.drafts import Draft, draft, pins, seal
+from tests.support.drafts import Draft, draft, pins, write_log
 from tests.support.mail.framed_mails import accused_by, framed
 from tests.support.mail.proved_table import MailAtHand, ProvedTable, proved_game
 from tests.support.memory_service import AT, URL, LocalPlayer, begin
@@ -67,7 +67,7 @@ def found_by_both(
     drafts = draft(table)
     accepted_by_client(table.text.encode(), table)
     change(drafts)
-    log = seal(drafts)
+    log = write_log(drafts)
     with pytest.raises(errors.HkojiError):
         accepted_by_client(log, table)
     finding = audit(log, pins(table)).findings[0]

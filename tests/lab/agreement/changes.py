@@ -32,7 +32,7 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import proof_message
 from hkoji.rules.protocol import Ruleset
 from tests.lab.agreement.readers import LINK, joining, play_on
-from tests.support.drafts import Draft, draft, seal, sign_for_link
+from tests.support.drafts import Draft, draft, sign_for_link, write_log
 from tests.support.rules import GAMES, Game, choose
 from tests.support.table import AT, Table
 from tests.support.timed_table import TimedTable
@@ -557,7 +557,7 @@ def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
     it.signer = told.signer
     it.prover = told.prover or it.prover
     _open_anew(drafts, opened, told.openings)
-    return seal(drafts), ", ".join(done)
+    return write_log(drafts), ", ".join(done)
 
 
 def _until(table: Table, number: int) -> tuple[Opening, ...]:

@@ -22,7 +22,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.lab.agreement.changes import NEW, STRANGER, finished, mutant, position, retold, sort_of
 from tests.lab.agreement.readers import assert_agreed, offered, play_on, refereed
-from tests.support.drafts import draft, pins, seal
+from tests.support.drafts import draft, pins, write_log
 from tests.support.memory_service import MemoryService, begin, registered
 from tests.support.memory_service import play_on as play_at
 from tests.support.rules import GAMES, Game, every_game
@@ -102,7 +102,7 @@ def test_a_log_with_another_answer_of_the_referee_is_detected() -> None:
     drafts = draft(table)
     second = next(it for it in drafts if it.kind == "move" and "commit" in it.body)
     second.body["commit"] = ["ab" * 32]
-    assert refereed(seal(drafts)) != []
+    assert refereed(write_log(drafts)) != []
 
 
 # --- the same referee elsewhere ------------------------------------------------------------------------------------

@@ -103,14 +103,14 @@ class Receiver(GuardedPoster):
         return sorted(found, key=lambda each: (each.id, each.wire))
 
     def _opened(self, wire: bytes) -> bytes:
-        """A post; of a push the text in place of what is sealed, and what its proof claims in place of the proof."""
+        """A post; of a push the text in place of what is encrypted, and what its proof claims in place of the proof."""
         head, _, body = wire.partition(b"\r\n\r\n")
         proof = _PROOF.search(head)
         if proof is None:
             return wire
         text = self.browsers[head.split()[1].decode()].open(body)
         claims = proof_of(Received("", {"authorization": proof[1].decode()}, b""))
-        return head.replace(proof[1], repr(claims).encode()) + f"\r\nsealed: {len(body)}\r\n\r\n".encode() + text
+        return head.replace(proof[1], repr(claims).encode()) + f"\r\nencrypted: {len(body)}\r\n\r\n".encode() + text
 
     async def _connect(self, url: WebhookUrl, addresses: Sequence[str]) -> Any:  # Any: no real streams
         reader, writer = asyncio.StreamReader(), _Connection()

@@ -368,7 +368,7 @@ def a_header_of_a_webhook() -> Iterator[None]:
 
 @contextmanager
 def a_card_in_a_push() -> Iterator[None]:
-    """The sealed text for a browser says which card the host got first; its length does not."""
+    """The encrypted text for a browser says which card the host got first; its length does not."""
     true = NoticeDelivery._notice
     last = [""]
 
@@ -376,10 +376,10 @@ def a_card_in_a_push() -> Iterator[None]:
         last[0] = hands(told.course)[0][0]
         return true(self, leased, player, told, *more)
 
-    def seal(text: bytes, *given: Any) -> bytes:
-        return web_push.seal(text.replace(b'"v":1}', f'"v":1,"x":"{last[0]}"}}'.encode()), *given)
+    def encrypt(text: bytes, *given: Any) -> bytes:
+        return web_push.encrypt(text.replace(b'"v":1}', f'"v":1,"x":"{last[0]}"}}'.encode()), *given)
 
-    with patch.object(NoticeDelivery, "_notice", notice), patch.object(push, "seal", seal):
+    with patch.object(NoticeDelivery, "_notice", notice), patch.object(push, "encrypt", encrypt):
         yield
 
 

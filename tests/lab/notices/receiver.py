@@ -99,7 +99,7 @@ class Pushes:
             try:
                 text = json.loads(self.browsers[player].open(each.body))
             except InvalidTag:
-                yield f"{each.headers[self._header]} was sealed for another browser"
+                yield f"{each.headers[self._header]} was encrypted for another browser"
                 continue
             if (text["game"], text["event"], each.target) != (game, event, f"/{player}"):
                 yield f"{each.headers[self._header]} tells {text} at {each.target}"

@@ -24,7 +24,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.two_audits.damaged_held import OF_HELD, OF_LINKS, held_tables, linked
 from tests.support.curve import encode_point, encodings, small_order
-from tests.support.drafts import Draft, Sign, draft, other_than_ssh_keygen, pins, seal, write
+from tests.support.drafts import Draft, Sign, draft, other_than_ssh_keygen, pins, write, write_log
 from tests.support.table import Table, new_game
 from tests.support.vectors import expected_keys
 
@@ -642,7 +642,7 @@ def forged(name: str, rng: random.Random) -> Case:
     table = linked() if name in OF_LINKS else rng.choice(held_tables() if name in OF_HELD else tables())
     drafts = draft(table)
     FORGERIES[name](rng, drafts)
-    return Case(name, seal(drafts), _pins(table, rng))
+    return Case(name, write_log(drafts), _pins(table, rng))
 
 
 def damaged(name: str, rng: random.Random) -> Case:
@@ -661,7 +661,7 @@ def twice(rng: random.Random) -> Case:
             FORGERIES[name](rng, drafts)
         except (KeyError, IndexError, TypeError, AttributeError, ValueError):
             continue  # the first has removed what the second needs
-    return Case(" and ".join(names), seal(drafts), _pins(table, rng))
+    return Case(" and ".join(names), write_log(drafts), _pins(table, rng))
 
 
 def cases(rng: random.Random) -> Iterator[Case]:

@@ -24,7 +24,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.two_audits.damaged_held import delegated, linked
 from tests.support.adversary import follow
-from tests.support.drafts import Draft, draft, pins, seal
+from tests.support.drafts import Draft, draft, pins, write_log
 from tests.support.false_plays import DEAL
 from tests.support.shell import run
 from tests.support.shell_audit import by_hkoji, by_script, parsed_by_script, tools
@@ -51,7 +51,7 @@ def edited(table: Table, number: int, change: Callable[[Draft], object], upto: i
     """The log with entry `number` changed and all signed anew, up to and including entry `upto`."""
     drafts = draft(table)
     change(drafts[number])
-    return seal(drafts[: None if upto is None else upto + 1])
+    return write_log(drafts[: None if upto is None else upto + 1])
 
 
 def with_body(**changes: object) -> Callable[[Draft], object]:
@@ -164,7 +164,7 @@ def test_a_join_before_every_open_has_no_link(
     opened.value["seq"], joined.value["seq"] = 2, 1
     if not linked_join:
         del joined.body["link_sig"]
-    assert found(seal([offer, joined, opened]), pins(table), tmp_path) == [expected]
+    assert found(write_log([offer, joined, opened]), pins(table), tmp_path) == [expected]
 
 
 def test_of_an_expected_name_every_first_key_and_every_revoke_is_compared_also_held(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_false_chance_is_found_behind_what_step_8_rejects(ruleset: Hanamikoji,
     if carol:
         drafts[1].body["invite"] = CAROL
     expected: Found = [(7, number, "server"), *([(8, 2, BOTH)] if carol else [])]
-    assert found(seal(drafts), pins(table), tmp_path if carol else None) == expected
+    assert found(write_log(drafts), pins(table), tmp_path if carol else None) == expected
 
 
 def test_seats_are_those_of_the_first_open_and_the_first_join_also_for_step_7(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_seats_are_those_of_the_first_open_and_the_first_join_also_for_step_7(tm
             it.value["seq"] = seq
         named = f"carol with the unpinned key {carol.public.fingerprint} and server"
         assert other.kind == kind
-        assert found(seal(made), pins(table), tmp_path) == [(7, number + 1, "server"), (8, 3, named)]
+        assert found(write_log(made), pins(table), tmp_path) == [(7, number + 1, "server"), (8, 3, named)]
 
 
 @pytest.mark.parametrize("deal", [DEAL, None])
@@ -285,7 +285,7 @@ def test_step_7_needs_the_entropy_of_both_with_each_dealer(
         made[3 + len(seeds)].body["first"] = first
         named = "alice and server" if seeds == (4,) else "server"
         folder = tmp_path if first == false and seeds else None
-        assert found(seal(made), pins(table), folder) == [(8, 3 + (seeds == (3,)), named)]
+        assert found(write_log(made), pins(table), folder) == [(8, 3 + (seeds == (3,)), named)]
 
 
 def test_a_chance_in_a_wrong_place_is_compared_with_the_seed_too(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_chance_in_a_wrong_place_is_compared_with_the_seed_too(tmp_path: Path)
     true = drafts[number].body["first"]
     for first, step in ((true, 8), (1 - true, 7)):
         again.body["first"] = first
-        log = seal([*drafts[:place], again, drafts[-1]])
+        log = write_log([*drafts[:place], again, drafts[-1]])
         assert found(log, pins(table), tmp_path) == [(step, place, "server")]
 
 
@@ -315,7 +315,7 @@ def test_an_end_that_is_not_due_is_found_in_step_9(by: str, tmp_path: Path) -> N
     if by == "bob":
         end.value["by"], end.signer, end.namespace = "bob", table.keys[1], "hkoji.entry.v1"
     named = BOTH if by == "bob" else "server"
-    assert found(seal([*drafts, end]), pins(table), tmp_path) == [(9, len(drafts), named)]
+    assert found(write_log([*drafts, end]), pins(table), tmp_path) == [(9, len(drafts), named)]
 
 
 def test_step_5_takes_kinds_from_any_author_and_own_entries_from_the_service(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_a_finding_before_what_is_not_understood_is_the_exit_code(tmp_path: Path
     for finding in (False, True):
         if finding:
             drafts[5].sig = "AAAA"
-        path.write_bytes(seal(drafts))
+        path.write_bytes(write_log(drafts))
         last = len(drafts) - 1
         expected: Found = [(1, last, None), *([(4, 5, None)] if finding else [])]
         assert found(path.read_bytes(), pins(table), tmp_path) == expected

@@ -24,7 +24,7 @@ from hkoji.log.line import parse_log
 from hkoji.log.private_key import PrivateKey
 from tests.lab.two_audits.damaged_held import STRANGER, delegated, linked
 from tests.lab.two_audits.damaged_logs import BYTES, Case, damaged, forged, golden, tables
-from tests.support.drafts import Draft, draft, pins, seal
+from tests.support.drafts import Draft, draft, pins, write_log
 from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, parsed_by_script, run, tools
 from tests.support.table import Table, new_game
 
@@ -79,7 +79,7 @@ def test_an_invite_of_another_type_is_found_also_in_the_last_entry() -> None:
         drafts = draft(linked())
         number = next(seq for seq, it in enumerate(drafts) if it.kind == kind)
         drafts[number].body["invite"], drafts[number].linker = invite, None
-        logs.append(seal(drafts[: number + 1]))
+        logs.append(write_log(drafts[: number + 1]))
         verdicts.append(by_hkoji(logs[-1], NOBODY))
         assert verdicts[-1].found == ((1, number),), (kind, invite)
     assert parsed_by_script(logs) == verdicts
@@ -88,7 +88,7 @@ def test_an_invite_of_another_type_is_found_also_in_the_last_entry() -> None:
 def test_a_second_key_that_is_refused_takes_nothing_from_the_first(tmp_path: Path) -> None:
     drafts = draft(tables()[2])
     drafts[2].value["by"] = "server"
-    case = Case("a second key of the service", seal(drafts), pins(tables()[2]))
+    case = Case("a second key of the service", write_log(drafts), pins(tables()[2]))
     assert by_hkoji(case.log, case.pins).found == ((3, 2),)
     assert _differences([case], tmp_path) == []
 
@@ -103,7 +103,7 @@ def test_it_finds_what_is_wrong_where_keys_change(tmp_path: Path) -> None:
         drafts = draft(table)
         number = next(n for n, it in enumerate(drafts) if it.kind == kind)
         change(drafts[number + behind])
-        cases_.append(Case(name, seal(drafts[: number + 2]), pins(table)))
+        cases_.append(Case(name, write_log(drafts[: number + 2]), pins(table)))
 
     def proved_by_another(it: Draft) -> None:
         it.prover = stranger
@@ -189,7 +189,7 @@ def test_the_words_of_a_log_are_never_run_printed_as_a_format_or_expanded(tmp_pa
     for it, text in zip(drafts[5:], texts, strict=False):
         it.body["action"] = text
     log = tmp_path / "log"
-    log.write_bytes(seal(drafts))
+    log.write_bytes(write_log(drafts))
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     done = subprocess.run(
@@ -315,7 +315,7 @@ def test_the_form_of_a_delegation_is_judged_before_the_strength_of_its_key(
     grade: str, step: int, status: int, tmp_path: Path
 ) -> None:
     drafts = _delegation(grade, WEAK)
-    case = Case(f"a weak key for mails of grade {grade}", seal(drafts), NOBODY)
+    case = Case(f"a weak key for mails of grade {grade}", write_log(drafts), NOBODY)
     verdict = by_hkoji(case.log, NOBODY)
     assert (verdict.exit, verdict.found) == (status, ((step, len(drafts) - 1),))
     assert _differences([case], tmp_path) == []
@@ -323,6 +323,6 @@ def test_the_form_of_a_delegation_is_judged_before_the_strength_of_its_key(
 
 def test_a_delegation_by_somebody_without_a_key_is_audited(tmp_path: Path) -> None:
     drafts = _delegation("token", STRANGER.public.text, by="carol")
-    case = Case("a delegation by a stranger", seal(drafts), NOBODY)
+    case = Case("a delegation by a stranger", write_log(drafts), NOBODY)
     assert by_hkoji(case.log, NOBODY).found == ((4, len(drafts) - 1),)
     assert _differences([case], tmp_path) == []

@@ -19,7 +19,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.lab.two_audits.damaged_logs import Case
-from tests.support.drafts import Draft, draft, pins, seal
+from tests.support.drafts import Draft, draft, pins, write_log
 from tests.support.table import AT
 from tests.support.timed_table import TimedTable, later
 
@@ -455,7 +455,7 @@ def damaged_time(name: str, rng: random.Random, *, receipts: bool) -> Case:
     if not receipts:
         for each in drafts:
             each.receipt = None
-    log = seal(drafts)
+    log = write_log(drafts)
     if rng.random() < 0.3:
         log = b"".join(log.splitlines(keepends=True)[: rng.randrange(3, len(drafts) + 1)])
     return Case(name or "nothing", log, pins(table))

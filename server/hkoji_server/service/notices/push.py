@@ -1,4 +1,4 @@
-"""The courier of pushes: seals each notice for the browser that wants it. docs/spec/http.md, "Pushes".
+"""The courier of pushes: encrypts each notice for the browser that wants it. docs/spec/http.md, "Pushes".
 
 The service worker of the page reads a push and words it. It holds what a webhook is told, and no more: no cards. The
 push service of the browser's vendor sees neither the text nor the game.
@@ -23,8 +23,8 @@ from hkoji_server.service.notices.web_push import (
     SECRET_BYTES,
     ApplicationServer,
     Subscription,
+    encrypt,
     private_key_of,
-    seal,
 )
 from hkoji_server.store.tables import Channel
 
@@ -84,7 +84,7 @@ class PushCourier(PostCourier):
         subscription = Subscription.parse(channel.target)
         text = encode({**said, "lang": subscription.lang, "v": VERSION}).encode()
         own = private_key_of(self._sources.entropy(SECRET_BYTES))
-        body = seal(text, subscription, own, self._sources.entropy(SALT_BYTES))
+        body = encrypt(text, subscription, own, self._sources.entropy(SALT_BYTES))
         url = self._url(channel.target)
         # A push service may write to a subject that is an https address or a mailbox, and some take no other.
         subject = self._origin if self._origin.startswith("https:") else None

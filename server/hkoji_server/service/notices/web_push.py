@@ -1,7 +1,7 @@
-"""Web push: a browser's subscription, what is sealed for it, and the proof of who sends it. RFC 8188, 8291, 8292.
+"""Web push: a browser's subscription, what is encrypted for it, and the proof of who sends it. RFC 8188, 8291, 8292.
 
 A browser makes a subscription for a page: an address at the push service of its vendor, and two keys. Only that browser
-can read a text that is sealed with them. The push service sees who sends, when, and to whom.
+can read a text that is encrypted with them. The push service sees who sends, when, and to whom.
 
 This module does no I/O and draws no randomness. It knows nothing of notices.
 """
@@ -40,7 +40,7 @@ SECRET_BYTES: Final = 64
 """The bytes of which a private key is made."""
 SALT_BYTES: Final = 16
 PADDED: Final = 1024
-"""The bytes of each text before it is sealed, with the byte that ends it: its length tells nothing."""
+"""The bytes of each text before it is encrypted, with the byte that ends it: its length tells nothing."""
 TOKEN_SECONDS: Final = 12 * 3600
 """For how long a proof of who sends is valid."""
 _AUTH_BYTES: Final = 16
@@ -97,7 +97,7 @@ class Subscription(NamedTuple):
         return EllipticCurvePublicKey.from_encoded_point(SECP256R1(), self.p256dh)
 
 
-def seal(
+def encrypt(
     text: bytes, subscription: Subscription, own: EllipticCurvePrivateKey, salt: bytes, size: int = PADDED
 ) -> bytes:
     """Returns a text as the body of a push: RFC 8291, 3.4. The own key and the salt are drawn for each text."""
