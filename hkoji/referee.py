@@ -18,8 +18,9 @@ from hkoji.errors import ConflictError, GameOverError, IllegalError, MalformedEr
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.clock import Effect, Outage, Way, after_outages, came_by
-from hkoji.game.commitments import Opening, ServerTerms, Terms, verify_openings, verify_seed
+from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.course import Course, Stage
+from hkoji.game.dealer import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import GivenTime, begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, find_help

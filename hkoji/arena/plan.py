@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 from typing import Final, NamedTuple
 
-from hkoji.game.commitments import DuplicateTerms
+from hkoji.game.dealer import DuplicateTerms
 from hkoji.log import canonical
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset

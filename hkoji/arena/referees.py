@@ -16,7 +16,8 @@ from typing import Final, Protocol
 from hkoji import referee
 from hkoji.arena.plan import MatchPlan, seated
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Dealer, Opening, entropy_commit
+from hkoji.game.commitments import Opening, entropy_commit
+from hkoji.game.dealer import Dealer
 from hkoji.game.submission import Submission
 from hkoji.log.line import SERVER_NAME, Line, format_log, make_entry, sign_entry
 from hkoji.log.private_key import PrivateKey

@@ -17,8 +17,9 @@ from typing import Final, NamedTuple
 from hkoji.audit.checks import verify_all_opened, verify_new_salt
 from hkoji.errors import HkojiError, IllegalEventError
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Dealer, Opening, Terms, verify_end, verify_entropy, verify_opening, verify_seed
+from hkoji.game.commitments import Opening, verify_entropy, verify_opening
 from hkoji.game.course import Course
+from hkoji.game.dealer import Dealer, Terms, verify_end, verify_seed
 from hkoji.game.entry_kinds import EntryBody, begin
 from hkoji.game.knowledge import SpectatorKnowledge
 from hkoji.game.replay import public_knowledge, replay

@@ -16,7 +16,7 @@ the audit stand in modules below it, also in one function each:
     Held keys (mails)         hkoji/game/held_keys.py
     Kinds (bodies)            hkoji/game/entry_kinds/
     Other keys (`old`)        hkoji/game/course.py
-    Commitments               hkoji/game/commitments.py (entropy, cards), hkoji/game/commitments.py (seed)
+    Commitments               hkoji/game/commitments.py (entropy, cards), hkoji/game/dealer.py (seed)
     Deal (chance)             hkoji/game/entry_kinds/setting_up.py, `ChanceBody.verify`
 
 Three rules also have a second form, which works on other data. `Course` refuses the wrong author of a new key, and an

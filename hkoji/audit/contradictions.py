@@ -15,7 +15,7 @@ from hkoji.audit.log_audit import Audit
 from hkoji.audit.times import last_worded, stated_time
 from hkoji.game import entry_kinds
 from hkoji.game.clock import Outage, Way, came_by
-from hkoji.game.commitments import DuplicateTerms
+from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log.line import SERVER_NAME
 from hkoji.log.public_key import parse_public_key

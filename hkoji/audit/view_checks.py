@@ -16,8 +16,8 @@ from hkoji.audit.evidence_file import EntryTree
 from hkoji.audit.service_statements import StatementFault
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Dealer, seed_fits
 from hkoji.game.course import Course
+from hkoji.game.dealer import Dealer, seed_fits
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
 from hkoji.game.replay import Step, changed_round, changed_view, player_knowledge, replay, shown_cards
 from hkoji.log.line import Line

@@ -28,8 +28,9 @@ from hkoji.errors import (
     UnknownHandError,
 )
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Dealer, Opening
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
+from hkoji.game.dealer import Dealer
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
 from hkoji.game.position import Position, action_of, read_position, studied_position, time_of_record
 from hkoji.game.replay import player_knowledge, replay, require_whole

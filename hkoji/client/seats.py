@@ -16,8 +16,9 @@ from hkoji.client.kept.game import Vault
 from hkoji.client.sending import EntrySender
 from hkoji.errors import ConflictError, GameOverError, IllegalError, TrustError, UsageError
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import ENTROPY_BYTES, SERVER_V1, entropy_commit, entropy_of_key
+from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit, entropy_of_key
 from hkoji.game.course import Course, Stage
+from hkoji.game.dealer import SERVER_V1
 from hkoji.game.position import Position
 from hkoji.log.canonical import is_hex
 from hkoji.log.line import SERVER_NAME, Line

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hkoji.errors import NotationError, NotShownError, TrustError
-from hkoji.game.commitments import Dealer, Opening
+from hkoji.game.commitments import Opening
+from hkoji.game.dealer import Dealer
 from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Deal, Seat

@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustError
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Opening, seed_fits
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
+from hkoji.game.dealer import seed_fits
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, EntryBody, begin, parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge, SpectatorKnowledge
 from hkoji.log.line import Entry, Line

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hkoji.errors import ForbiddenError, IllegalError
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.clock import Way
-from hkoji.game.commitments import Dealer, Terms
+from hkoji.game.dealer import Dealer, Terms
 from hkoji.game.held_keys import Gateway, HeldKey, SeatGrade, grade_of_seat, weaker
 from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.public_key import PublicKey

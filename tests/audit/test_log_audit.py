@@ -8,7 +8,8 @@ import pytest
 
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Opening, seed_commit
+from hkoji.game.commitments import Opening
+from hkoji.game.dealer import seed_commit
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, parse_log, sign_entry
 from hkoji.log.private_key import PrivateKey

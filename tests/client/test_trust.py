@@ -15,7 +15,7 @@ from hkoji.client import seats
 from hkoji.client.kept.game import Vault
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
-from hkoji.game.commitments import DuplicateTerms
+from hkoji.game.dealer import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, SignedReceipt, line_to_json, make_entry, make_receipt, sign_entry

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hkoji import errors, referee
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import DuplicateTerms, ServerTerms, duplicate_seed_commit
 from hkoji.game.course import Stage
+from hkoji.game.dealer import DuplicateTerms, ServerTerms, duplicate_seed_commit
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.replay import replay, replay_own
 from hkoji.game.submission import Submission

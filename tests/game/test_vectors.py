@@ -10,16 +10,9 @@ from typing import Any
 import pytest
 
 from hkoji.audit.log_audit import Finding, audit
-from hkoji.game.commitments import (
-    DuplicateDealer,
-    ServerDealer,
-    duplicate_seed_commit,
-    entropy_commit,
-    entropy_of_key,
-    hidden_commit,
-    seed_commit,
-)
+from hkoji.game.commitments import entropy_commit, entropy_of_key, hidden_commit
 from hkoji.game.course import OVER
+from hkoji.game.dealer import DuplicateDealer, ServerDealer, duplicate_seed_commit, seed_commit
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
 from hkoji.log.private_key import PrivateKey

@@ -23,7 +23,8 @@ from hkoji.audit.evidence_file import is_evidence
 from hkoji.audit.log_audit import Audit, AuditStep, audit
 from hkoji.client.transport import HttpAnswer
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import DuplicateTerms, Opening
+from hkoji.game.commitments import Opening
+from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.position import time_of_record
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

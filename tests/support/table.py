@@ -17,8 +17,9 @@ from hkoji import errors, referee
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.clock import Outage, Way, format_time, parse_time
-from hkoji.game.commitments import DuplicateTerms, Opening, entropy_commit
+from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course, Stage
+from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.entry_kinds.key_changes import Delegate, Rekey, Revoke, Revoked
 from hkoji.game.held_keys import Gateway, certify

@@ -18,7 +18,8 @@ from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.kept.home import Pins
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.commitments import Opening, entropy_commit, seed_commit
+from hkoji.game.commitments import Opening, entropy_commit
+from hkoji.game.dealer import seed_commit
 from hkoji.game.submission import Submission, parse_submission
 from hkoji.log import sshsig
 from hkoji.log.line import SignedReceipt, format_log, make_receipt, parse_log, sign_entry

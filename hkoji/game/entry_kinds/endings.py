@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
-from hkoji.game import commitments
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.dealer import verify_end, verify_seed
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.canonical import JsonValue, exactly, read_hex
 from hkoji.log.line import Entry, read_fields
@@ -111,7 +111,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
         """Publishes the hidden cards. If the seed stays unopened, the game waits for an `unseal`."""
         if self.result != course.state.outcome:
             raise IllegalError(tell("the result is not the one that the game has come to"))
-        commitments.verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
+        verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
         course.open_cards(self.openings)
         return course._replace(stage=Stage.OVER if self.seed else Stage.UNSEAL, face_down=()), ()
 
@@ -135,5 +135,5 @@ class Unseal(NamedTuple("Unseal", [("seed", str)]), EntryBody):
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Publishes the seed."""
-        commitments.verify_seed(course.setup.terms, course.setup.game, entry.seq, self.seed)
+        verify_seed(course.setup.terms, course.setup.game, entry.seq, self.seed)
         return course._replace(stage=Stage.OVER), ()

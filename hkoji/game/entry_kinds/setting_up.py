@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
-from hkoji.game.commitments import Dealer, Terms, parse_terms, verify_entropy
+from hkoji.game.commitments import verify_entropy
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.dealer import Dealer, Terms, parse_terms
 from hkoji.game.held_keys import GATEWAY, Gateway, HeldKey, mail_json, read_certified, strong_gateway
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from hkoji.game.commitments import DuplicateDealer, ServerDealer
+from hkoji.game.dealer import DuplicateDealer, ServerDealer
 from hkoji.rules.events import Chance, Deal, Event
 
 Dealt = tuple[Chance | None, tuple[Deal, ...]]

@@ -17,7 +17,8 @@ from hkoji_server.store.game_values import NewGame
 from hkoji import referee
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.commitments import DuplicateTerms, Opening, entropy_commit, seed_commit
+from hkoji.game.commitments import Opening, entropy_commit
+from hkoji.game.dealer import DuplicateTerms, seed_commit
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

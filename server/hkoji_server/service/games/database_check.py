@@ -16,7 +16,7 @@ from hkoji import referee
 from hkoji.audit.log_audit import audit
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import seed_fits
+from hkoji.game.dealer import seed_fits
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
