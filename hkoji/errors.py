@@ -251,6 +251,12 @@ class TalkClosedError(IllegalError):
         self.game = game
 
 
+class KeptDepositError(IllegalError):
+    """The service has not released a draw that it keeps as a deposit; whatever comes in its place convicts it."""
+
+    code = "kept-deposit"
+
+
 class ConflictError(HkojiError):
     """The entry does not follow the head, or names another time of record for it; `seq` and `head` are of the last.
 
@@ -301,6 +307,16 @@ class CommitmentError(HkojiError):
         super().__init__(tell("opening {part} of entry {seq}: {reason}", part=part, seq=seq, reason=reason))
         self.seq = seq
         self.part = part
+
+
+class ProofError(HkojiError):
+    """A proof of a sealed game does not hold: a card is not held, or a deck was not shuffled. `reason` says which."""
+
+    code = "bad-proof"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class TrustError(HkojiError):
