@@ -1,4 +1,6 @@
-"""Packages of npm for tests and the gate of scripts: the checker of types, and axe-core. No page loads any of them.
+"""Packages of npm for tests and the gate of scripts: the checker of types, axe-core, and @noble/curves.
+
+No page loads any of them.
 
 They are pinned in `tests/web/node` by name, version and hash, and installed beside the virtual environment.
 """
