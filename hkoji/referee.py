@@ -14,18 +14,27 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hkoji.audit.checks import require_receipt, verify_lapse, verify_new_salt, verify_signatures
-from hkoji.errors import ConflictError, GameOverError, IllegalError, MalformedError, NotOverdueError, TimeOverError
+from hkoji.errors import (
+    ConflictError,
+    GameOverError,
+    IllegalError,
+    MalformedError,
+    NotOverdueError,
+    StorageError,
+    TimeOverError,
+)
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.clock import Effect, Outage, Way, after_outages, came_by
+from hkoji.game.clock import Outage, Way, after_outages, came_by
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer import ServerTerms, Terms, verify_seed
+from hkoji.game.dealer import Publishes, SealedTerms, ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import GivenTime, begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, find_help
 from hkoji.game.held_keys import verify_gateway
-from hkoji.game.knowledge import FullKnowledge
+from hkoji.game.knowledge import FullKnowledge, Knowledge, SpectatorKnowledge
+from hkoji.game.sealed_parts import GivePart, Parts
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.line import GENESIS, SERVER_NAME, Entry, Line, SignedReceipt, make_entry, make_receipt, sign_entry
@@ -42,9 +51,12 @@ class RefereedGame(NamedTuple):
 
     course: Course
     at: str
-    seed: str
+    seed: str | None
+    """None in a sealed game, which has none."""
     openings: tuple[Opening, ...] = ()
     """All openings received so far, published or not, in order of (seq, part)."""
+    deposits: tuple[GivePart, ...] = ()
+    """The draws that the service keeps for the players of a sealed game."""
 
 
 class Accepted(NamedTuple):
@@ -61,7 +73,7 @@ class Accepted(NamedTuple):
 def offer(
     game: str,
     ruleset: Ruleset,
-    seed: str,
+    seed: str | None,
     *,
     signer: Signer,
     at: str,
@@ -70,10 +82,11 @@ def offer(
 ) -> Accepted:
     """A new game: its first line. `game` is 32 hex digits, `seed` 64, both fresh; `at` is the time now.
 
-    `agreement` is what both players will sign. `terms` are the dealer's, by default those of `server/v1`. Raises
-    `CommitmentError` if they are not of that seed.
+    `agreement` is what both players will sign. `terms` are the dealer's, by default those of `server/v1`; a sealed game
+    has no seed. Raises `CommitmentError` if they are not of that seed.
     """
-    terms = terms or ServerTerms.bind(game, seed)
+    if terms is None:
+        terms = SealedTerms() if seed is None else ServerTerms.bind(game, seed)
     verify_seed(terms, game, 0, seed)
     body = entry_kinds.Offer(terms, ruleset, signer.public, agreement)
     entry = make_entry(
@@ -83,23 +96,30 @@ def offer(
     return Accepted((line,), RefereedGame(begin(entry, body), at, seed))
 
 
-def resume(lines: Iterable[Line], seed: str, openings: tuple[Opening, ...]) -> RefereedGame:
+def resume(
+    lines: Iterable[Line], seed: str | None, openings: tuple[Opening, ...], deposits: tuple[GivePart, ...] = ()
+) -> RefereedGame:
     """The game of a stored log and its secrets. It checks no signatures. Raises what `Course.apply` raises."""
     iterator = iter(lines)
     first = next(iterator)
     course = begin(first.entry, parse_body(first.entry.kind, first.entry.body))
-    refereed = RefereedGame(course, require_receipt(first).receipt.at, seed, openings)
-    return catch_up(refereed, iterator, openings)
+    refereed = RefereedGame(course, require_receipt(first).receipt.at, seed, openings, deposits)
+    return catch_up(refereed, iterator, openings, deposits)
 
 
-def catch_up(refereed: RefereedGame, lines: Iterable[Line], openings: tuple[Opening, ...]) -> RefereedGame:
-    """`refereed` with further stored lines; `openings` are all that are stored now."""
+def catch_up(
+    refereed: RefereedGame,
+    lines: Iterable[Line],
+    openings: tuple[Opening, ...],
+    deposits: tuple[GivePart, ...] = (),
+) -> RefereedGame:
+    """`refereed` with further stored lines; `openings` and `deposits` are all that are stored now."""
     course, at = refereed.course, refereed.at
     knowledge = _knowledge(refereed.seed, openings)
     for line in lines:
         course, _ = course.apply(line.entry, parse_body(line.entry.kind, line.entry.body), knowledge)
         at = require_receipt(line).receipt.at
-    return RefereedGame(course, at, refereed.seed, openings)
+    return RefereedGame(course, at, refereed.seed, openings, deposits)
 
 
 def accept(
@@ -117,7 +137,7 @@ def accept(
     ways. The referee takes those that help this entry. Raises `TimeOverError` if it comes too late all the same,
     `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head, or it names another time of record of it;
     the caller decides whether it is a repetition), `ForbiddenError`, `NotYourTurnError`, `SignatureError`,
-    `CommitmentError`, `IllegalError`.
+    `CommitmentError`, `IllegalError`, and in a sealed game `ProofError`. The proofs come last, as they take longest.
     """
     course, entry = refereed.course, submission.entry
     if entry.by == SERVER_NAME:
@@ -144,9 +164,19 @@ def accept(
     at = _time_of_record(refereed, at, outages, came_by(entry))
     knowledge = _knowledge(refereed.seed, openings)
     after, events = course.apply(entry, body, knowledge)
+    _verify_deposit(after, body, submission)
     credit = _verify_in_time(refereed, after, body, at, gifts, outages)
+    if course.sealed is not None:
+        from hkoji.game.proving import deposit_check, verify_proofs  # other games need none of it
+        from hkoji.sealed.sodium import quickest
+
+        combine = quickest()
+        verify_proofs(course, entry, body, combine)
+        if submission.deposit is not None:
+            deposit_check(after, submission.deposit)(combine)
     lines = [_receipted(entry, submission.sig, signer, at)]
-    result = RefereedGame(after, at, refereed.seed, openings)
+    deposits = (*refereed.deposits, submission.deposit) if submission.deposit else refereed.deposits
+    result = _keeping(RefereedGame(after, at, refereed.seed, openings, deposits))
     if credit is not None:
         line = _server_line(result, credit, signer, at)
         lines.append(line)
@@ -155,7 +185,7 @@ def accept(
         line = _server_line(result, owed, signer, at)
         lines.append(line)
         after, more = result.course.apply(line.entry, owed, knowledge)
-        result, events = result._replace(course=after), events + more
+        result, events = _keeping(result._replace(course=after)), events + more
     return Accepted(tuple(lines), result, events)
 
 
@@ -240,6 +270,8 @@ def unseal(refereed: RefereedGame, *, signer: Signer, at: str) -> Accepted:
     """
     if refereed.course.stage is Stage.OVER:
         raise GameOverError(refereed.course.setup.game)
+    if refereed.seed is None:
+        raise IllegalError(tell("this game has no seed"))
     return _append_own(refereed, entry_kinds.Unseal(refereed.seed), signer, max(at, refereed.at))
 
 
@@ -259,7 +291,7 @@ def revoke(refereed: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> 
 def view(refereed: RefereedGame, seat: Seat) -> View:
     """Returns the view of `seat` of its own cards, which the service signs in namespace `hkoji.view.v1`."""
     course = refereed.course
-    dealt = tuple(Dealt(cards[seat], number) for number, cards in enumerate(course.dealt, 1))
+    dealt = tuple(Dealt(cards, number) for number, cards in enumerate(course.shown_to(seat), 1))
     return make_view(dealt=dealt, game=course.setup.game, head=course.head, seat=seat, seq=course.seq)
 
 
@@ -267,6 +299,26 @@ def own_openings(refereed: RefereedGame, seat: Seat) -> tuple[Opening, ...]:
     """The openings that `seat` itself has sent and the log has not published."""
     mine = {(card.seq, card.part) for card in refereed.course.face_down if card.seat == seat}
     return tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in mine)
+
+
+def _verify_deposit(after: Course, body: entry_kinds.EntryBody, submission: Submission) -> None:
+    """Checks that what is deposited is what the entry, the last of `after`, names. Raises `MalformedError`."""
+    named, sent = body.parts.deposit, submission.deposit
+    if named is None and sent is None:
+        return
+    place = after.sealed.deposits[-1] if named is not None and after.sealed is not None else None
+    if sent is None or place != (sent.round, sent.at[0], sent.digest) or len(sent.at) > 1:
+        raise MalformedError(tell("submission"), tell("its deposit is not the one that the entry names"))
+
+
+def _keeping(refereed: RefereedGame) -> RefereedGame:
+    """The game with only the deposits whose draws have not been given yet, and none after its end."""
+    sealed = refereed.course.sealed
+    if sealed is None or not refereed.deposits:
+        return refereed
+    live = () if refereed.course.outcome is not None else sealed.deposits
+    kept = {(each.round, each.position) for each in live}
+    return refereed._replace(deposits=tuple(each for each in refereed.deposits if (each.round, each.at[0]) in kept))
 
 
 def _running(refereed: RefereedGame) -> Course:
@@ -299,7 +351,7 @@ def _verify_in_time(
         expires = course.setup.agreement.expires
         if expires is not None and at > expires:
             raise TimeOverError(course.setup.game, expires)
-    if course.clock is None or body.EFFECT is not Effect.PLAYS:
+    if course.clock is None or not body.effect.owed:
         return None
     assert course.actor is not None  # it owed this entry
     assert after.clock is not None
@@ -322,14 +374,16 @@ def _append_own(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Sig
     while True:
         line = _server_line(result, owed, signer, at)
         course, more = result.course.apply(line.entry, owed, knowledge)
-        result, lines, events = result._replace(course=course, at=at), (*lines, line), events + more
+        result, lines, events = _keeping(result._replace(course=course, at=at)), (*lines, line), events + more
         following = _owed(result)
         if following is None:
             return Accepted(lines, result, events)
         owed = following
 
 
-def _knowledge(seed: str, openings: tuple[Opening, ...]) -> FullKnowledge:
+def _knowledge(seed: str | None, openings: tuple[Opening, ...]) -> Knowledge:
+    if seed is None:
+        return SpectatorKnowledge()
     by_seq: dict[int, tuple[Opening, ...]] = {}
     for opening in openings:
         by_seq[opening.seq] = (*by_seq.get(opening.seq, ()), opening)
@@ -354,6 +408,7 @@ def _keep(refereed: RefereedGame, submission: Submission, body: entry_kinds.Entr
     return refereed.openings + submission.opening
 
 
+_LOST = tell("nothing was changed; the operator finds it in a backup of the database")
 _OPENING_HINT = tell("send cards and salt of each commitment in `opening`")
 
 
@@ -364,12 +419,19 @@ def _owed(refereed: RefereedGame) -> entry_kinds.EntryBody | None:
             dealer = course.setup.dealer(refereed.seed)
             decided = dealer.chance() if dealer else None
             return entry_kinds.ChanceBody(decided.first, decided.markers) if decided else None
+        case "release":
+            assert course.sealed is not None
+            due = course.sealed.due_deposit(course.state, course.draws)
+            kept = [each for each in refereed.deposits if due == (each.round, each.at[0], each.digest)]
+            if not kept:
+                raise StorageError(tell("a deposit in game {game} is lost", game=course.setup.game[:8]), hint=_LOST)
+            return entry_kinds.Release(Parts(give=kept[0]))
         case "reveal":
             return entry_kinds.RevealBody(_due(refereed))
         case "end":
             assert course.outcome is not None
-            late = course.setup.terms.opens_late
-            return entry_kinds.End(_due(refereed), course.outcome, None if late else refereed.seed)
+            at_end = course.setup.terms.publishes is Publishes.AT_END
+            return entry_kinds.End(_due(refereed), course.outcome, refereed.seed if at_end else None)
         case _:
             return None
 

@@ -53,12 +53,12 @@ def parse:
     | "{\"entry\":\($text),(\"receipt\":{\"sig\":\"\($base64)\",\"text\":\($text)},)?\"sig\":\"\($base64)\"}" as $line
 
     # Bodies of entries.
-    | "\"\($base64)\"" as $sig | "\"[!#-\\[\\]-~]{1,256}\"" as $origin
+    | "\"\($base64)\"" as $sig | "\"[A-Z][1-9]\"" as $card | "\"[!#-\\[\\]-~]{1,256}\"" as $origin
     | [{cards: "\"[0-9A-Za-z]{1,16}\"", part: $seat, salt: $hash, seq: $number}] as $openings
     | [{from: $time, until: $time, way: {now: "\"(http|mail)\"", later: "\".*\""}}] as $outages
     | {address: $hash, at: $time, key: $key, origin: $origin, sig: $sig} as $gateway
     | {"server/v1": {name: ".*", seed_commit: $hash},
-        "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}} as $dealers
+        "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}, "sealed/v1": {name: ".*"}} as $dealers
     | "\"(host|guest|random)\"" as $first
     | {"hanamikoji 1": {
             first: $first, max_rounds: "[0-9]{1,2}", name: ".*", tiebreak: "\"(geisha|charm)\"", version: "1"},
@@ -87,6 +87,19 @@ def parse:
     def gift: if .gift == null then "null" else {
         head: $hash, "mail?": ((.gift | objects | .mail) // null | mail), seconds: {least: 1, most: 2592000},
         sig: $sig} end;
+    # What the players of a sealed game prove.
+    def bytes($count): # the base64 of so many
+        "\"[A-Za-z0-9+/]{\($count * 4 / 3 | floor)}\(["", "[AQgw]==", "[AEIMQUYcgkosw048]="][$count % 3])\"";
+    def lock: ([.lock | objects | .deck | strings | select(length == 896) | 21][0] // 20) as $cards
+        | {deck: bytes(32 * $cards), key: bytes(32), proof: bytes(32 * (4 * $cards + 5)), salt: bytes(32)};
+    def give: {
+        at: "\\[1?[0-9](,1?[0-9]){0,6}\\]", round: "[1-9][0-9]{0,15}",
+        shares: bytes(48 + 32 * ((.give | objects | .at | arrays | length) // 0))};
+    def show: {
+        copies: "\\[\($card)(,\($card)){0,3}\\]",
+        proof: ([range(7; 11) * 48 * ((.show | objects | .copies | arrays | length) // 0) | bytes(.)] | join("|"))};
+    def hide: [range(7; 11) * 48 + 32 | bytes(.) | "\\[\(.)(,\(.))?\\]"] | join("|");
+    def close: {card: $card, proof: bytes(112)};
     def forms: {
         offer: {
             agreement: (.agreement | objects // {} | agreement),
@@ -98,11 +111,14 @@ def parse:
             entropy_commit: $hash,
             invite: (if .invite == null then "null" elif .invite | type == "object" and has("link")
                 then {link: $key, sig: $sig} else {key: "null|\($key)", name: $name} end),
-            key: $key, "gateway?": $gateway, "mail?": (.mail | mail)},
+            key: $key, "gateway?": $gateway, "lock?": lock, "mail?": (.mail | mail)},
         join: {entropy_commit: $hash, key: $key, "link_sig?": $sig, "gateway?": $gateway, "mail?": (.mail | mail)},
-        seed: {entropy: $hash, "mail?": (.mail | mail("|none"))},
+        seed: {entropy: $hash, "deposit?": $hash, "give?": give, "lock?": lock, "mail?": (.mail | mail("|none"))},
         chance: {"first?": $seat, "markers?": "\"[A-Za-z]+\""},
-        move: {action: "\"[^\"]{1,32}\"", "commit?": "\\[\($hash)(,\($hash))?\\]", "mail?": (.mail | mail)},
+        move: {
+            action: "\"[^\"]{1,32}\"", "commit?": "\\[\($hash)(,\($hash))?\\]", "mail?": (.mail | mail),
+            "close?": close, "deposit?": $hash, "give?": give, "hide?": hide, "lock?": lock, "show?": show},
+        release: {"close?": close, "deposit?": $hash, "give?": give},
         reveal: {openings: $openings},
         rekey: {key: $key, old: $key, proof: $sig},
         revoke: {
@@ -142,6 +158,7 @@ def parse:
     def rules: # rules that a form cannot express
         need(.ruleset | .max_rounds != 0 or .tiebreak != "charm"; "a tie-break without a limit of rounds")
         | need((.openings // []) | map([.seq, .part]) | . == unique; "the openings are not sorted, each once")
+        | need((.give.at // []) | . == unique; "the positions of a give are not sorted, each once")
         | need((.outages // []) | map(.from, .until) | . == unique; "outages are not in order, or two of them touch")
         | need(.gateway == null or (has("key") | not) or .gateway.key == .key; "a certificate of another key")
         | need((has("mails") | not) or .mails != [null, null]; "mails name no mail")
@@ -157,7 +174,7 @@ def parse:
             | need(($read.seq == 0) == ($read.seen == null); "seen is null only in entry 0")
             | $read.body | forms[$read.kind] as $form | known($form; "the kind \($read.kind)")
             | need(fits({"ext?": "{.*}", "mail?": "no mail"} + $form); "") | rules
-            | need($read.kind != "chance" or has("first") or has("markers"); "chance decides nothing")
+            | need(keys - ["ext", "deposit"] != [] or ($read.kind | . != "chance" and . != "release"); "it brings nothing")
             | (.key // .server_key) as $key | ({offer: "server", revoke: .name}[$read.kind] // $read.by) as $name
             # A key is replaced only by its player's signature, or by the service's if it is lost.
             | ($name != "server" and ($read.by == "server") == ($read.kind == "revoke")) as $may

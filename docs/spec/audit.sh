@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Audits an exported log with stock tools: steps 1 to 7 of "Audit" in log.md. It does not check the rules of the game.
 #     audit.sh LOG [NAME=KEY]...     KEY is a .pub file or 'ssh-ed25519 AAAA…', NAME a player's or `server`
-# Exit: 0 the steps found nothing, 1 a finding, 2 usage or a failing tool, 3 not understood (of a later version).
+# Exit: 0 the steps found nothing, 1 a finding, 2 usage or a failing tool, 3 not understood (later, or sealed).
 # Needs bash 4.4, jq 1.6, OpenSSL, OpenSSH 8.2, GNU coreutils. The log is data: no part of it becomes code, a path, an
 # option or a format, and none is used before step 1 has checked its form (audit-lines.jq, beside this).
 # An exported function of the caller could replace a tool, or even `unset`; in POSIX mode it cannot replace `unset`.
@@ -93,7 +93,7 @@ deduced; while IFS=$'\t' read -r step what at one two three four && [[ $failed !
             [[ $first$markers == -- || "$one $two" == "$first $markers" ]] || finding '7 deal' "$at" 'another chance' ;;
         7\ round) k=$(hmac "$seed" "$deck" "$at"); c=$(sorted "$k" $'hkoji.order.v1\n' "${pack[@]}"); put=${c:0:off}
             note "7 round $at" "aside ${put:-none}, $host ${c:off:h}, $guest ${c:off+h:h}, $one first ${c:off+2*h}" ;;
-        7\ *) note "$what" "$at" ;;
+        7\ *) note "$what" "$at"; if [[ $at == NOT* && $status == 0 ]]; then status=3; fi ;;
     esac; done <"$tmp/found"
 printf '%s of %s entries hold; steps 8 and 9, the rules, are left out.\n' "$holds" "$(wc -l <"$tmp/log")"
 exit "$status"

@@ -19,7 +19,7 @@ from hkoji.errors import HkojiError, IllegalEventError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening, verify_entropy, verify_opening
 from hkoji.game.course import Course
-from hkoji.game.dealer import Dealer, Terms, verify_end, verify_seed
+from hkoji.game.dealer import Dealer, Publishes, Terms, verify_end, verify_seed
 from hkoji.game.entry_kinds import EntryBody, begin
 from hkoji.game.knowledge import SpectatorKnowledge
 from hkoji.game.replay import public_knowledge, replay
@@ -61,14 +61,14 @@ class Commitments:
             case entry_kinds.RevealBody(openings):
                 self._open(entry.game, openings)
             case entry_kinds.End(openings, _, seed):
-                if self._terms:
+                if self._terms is not None:
                     verify_end(self._terms, entry.game, entry.seq, seed)
-                self.unopened = seed is None
+                self.unopened = self._terms is not None and self._terms.publishes is Publishes.LATE
                 self.opened += seed is not None
                 self._open(entry.game, openings)
                 verify_all_opened(self._commits)
             case entry_kinds.Unseal(seed):
-                if self._terms:
+                if self._terms is not None:
                     verify_seed(self._terms, entry.game, entry.seq, seed)
                 self.unopened = False
                 self.opened += 1
@@ -108,6 +108,8 @@ class PlayedCards:
         self._bodies: Final = tuple(bodies)
         self._knowledge: Final = public_knowledge(lines, bodies)
         self.dealer: Final = self._find_dealer()
+        self.proofs = 0
+        """How many proofs of a sealed game have been checked, and hold."""
 
     @property
     def seed_known(self) -> bool:
@@ -124,6 +126,41 @@ class PlayedCards:
                     return CardFault(number, error)
         return None
 
+    @property
+    def sealed(self) -> bool:
+        """Whether the log is that of a sealed game."""
+        offer = self._bodies[0] if self._bodies else None
+        return isinstance(offer, entry_kinds.Offer) and offer.terms.publishes is Publishes.NEVER
+
+    def find_deal_fault(self) -> CardFault | None:
+        """The first lock or share in a sealed game whose proof does not hold, as far as the rules of step 8 reach."""
+        course: Course | None = None
+        for number, (line, body) in enumerate(zip(self._lines, self._bodies, strict=True)):
+            try:
+                if course is None:
+                    course = begin(line.entry, body)
+                    continue
+                after, _ = course.apply(line.entry, body, self._knowledge)
+            except HkojiError:
+                return None
+            try:
+                self._verify_proofs(course, number, of_deal=True)
+            except HkojiError as error:
+                return CardFault(number, error)
+            course = after
+        return None
+
+    def _verify_proofs(self, course: Course, number: int, *, of_deal: bool) -> None:
+        """Checks the proofs of an entry that follows `course`. Raises `ProofError` or `MalformedError`."""
+        from hkoji.game.proving import proofs_of  # other games need none of it
+        from hkoji.sealed.sodium import quickest
+
+        combine = quickest()
+        proofs = proofs_of(course, self._lines[number].entry, self._bodies[number])
+        for check in proofs.deal if of_deal else proofs.cards:
+            check(combine)
+            self.proofs += 1
+
     def replay(self) -> Replayed:
         """Replays the entries by the rules, up to the first that breaks one."""
         course: Course | None = None
@@ -136,10 +173,13 @@ class PlayedCards:
                     continue
                 if not self.seed_known:
                     self._verify_opened(course, number)
-                course, _ = course.apply(line.entry, body, known)
+                after, _ = course.apply(line.entry, body, known)
+                if self.sealed:
+                    self._verify_proofs(course, number, of_deal=False)
+                course = after
             except HkojiError as error:
                 # The rules raise another error for a play that is not legal by itself.
-                excludes = not self.seed_known and isinstance(error, IllegalEventError)
+                excludes = not self.seed_known and not self.sealed and isinstance(error, IllegalEventError)
                 return Replayed(course, CardFault(number, error, excludes))
         return Replayed(course)
 
@@ -153,7 +193,7 @@ class PlayedCards:
                 entropy[line.entry.by] = body.entropy
         host, guest = (entropy.get(names.get(kind, "")) for kind in (entry_kinds.Open, entry_kinds.Join))
         seed, offer = self._knowledge.seed, self._bodies[0] if self._bodies else None
-        if not isinstance(offer, entry_kinds.Offer) or seed is None or host is None or guest is None:
+        if not isinstance(offer, entry_kinds.Offer) or host is None or guest is None:
             return None
         return offer.terms.dealer(self._lines[0].entry.game, offer.ruleset, seed, (host, guest))
 

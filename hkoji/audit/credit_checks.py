@@ -21,14 +21,14 @@ from hkoji.messages.text import tell
 
 
 def verify_clock_runs(clock: GameClock | None, *, after_play: bool = True) -> GameClock:
-    """Returns the clock of a game, which must run; a credit must come directly `after_play`, a player's seed or move.
+    """Returns the clock of a game, which must run; a credit must come directly `after_play`: after what a player owed.
 
     "Timeouts", "Credits". Raises `IllegalError`.
     """
     if clock is None or clock.last is Effect.ENDS:
         raise IllegalError(tell("no clock runs"))
     if not after_play:
-        raise IllegalError(tell("it does not directly follow a seed or move"))
+        raise IllegalError(tell("it does not directly follow a seed, a move or a release"))
     return clock
 
 

@@ -27,7 +27,7 @@ from hkoji.audit.keyring import (
     signed_for,
 )
 from hkoji.audit.times import TimedLine, TimedLog, TimeFault, TimePass, last_worded
-from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
+from hkoji.errors import HkojiError, KeptDepositError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import EntryBody, parse_body
@@ -350,9 +350,18 @@ def _deal(work: _Work) -> PlayedCards:
     if fault is not None:
         work.fail(AuditStep.DEAL, fault.entry, fault.error, *work.signers(fault.entry))
         return PlayedCards(work.lines, work.bodies)
+    if cards.sealed and (fault := cards.find_deal_fault()) is not None:
+        work.fail(AuditStep.DEAL, fault.entry, fault.error, *work.signers(fault.entry))
+        return PlayedCards(work.lines, work.bodies)
     if cards.dealer is not None:
         work.notes[AuditStep.DEAL] = tell("holds")
     return cards
+
+
+def _never_opened(bodies: Sequence[EntryBody]) -> int:
+    """How many cards of a sealed game were played face down and stay so."""
+    hidden = sum(len(body.parts.hide.hidden) for body in bodies if body.parts.hide)
+    return hidden - sum(body.parts.close is not None for body in bodies)
 
 
 def _replay(work: _Work, cards: PlayedCards) -> Course | None:
@@ -361,12 +370,24 @@ def _replay(work: _Work, cards: PlayedCards) -> Course | None:
     if fault is not None:
         number = fault.entry
         ends = isinstance(work.bodies[number], entry_kinds.End) and not fault.excludes
-        signers = work.takers(number) if fault.excludes else work.signers(number)
+        # Where the service has not released a deposit, a player may write anything: the fault is the service's.
+        alone = fault.excludes or isinstance(fault.error, KeptDepositError)
+        signers = work.takers(number) if alone else work.signers(number)
         work.fail(AuditStep.RESULT if ends else AuditStep.REPLAY, number, fault.error, *signers)
         return course
     if course is None:
         return None
-    if course.state.round and cards.dealer is not None:
+    if course.sealed is not None and course.state.round:
+        host, guest = course.setup.names
+        work.notes[AuditStep.DEAL] = plural(
+            "{n} round dealt by {host} and {guest}, {proofs} proofs",
+            "{n} rounds dealt by {host} and {guest}, {proofs} proofs",
+            course.state.round,
+            host=host,
+            guest=guest,
+            proofs=cards.proofs,
+        )
+    elif course.state.round and cards.dealer is not None:
         work.notes[AuditStep.DEAL] = plural(
             "{n} round dealt from the seed", "{n} rounds dealt from the seed", course.state.round
         )
@@ -375,7 +396,7 @@ def _replay(work: _Work, cards: PlayedCards) -> Course | None:
     else:
         work.notes[AuditStep.DEAL] = tell("not reached")
     moves = sum(isinstance(body, entry_kinds.Move) for body in work.bodies)
-    if cards.seed_known:
+    if cards.seed_known or course.sealed is not None:
         work.notes[AuditStep.REPLAY] = plural("{n} move by the rules", "{n} moves by the rules", moves)
     else:
         work.notes[AuditStep.REPLAY] = plural(
@@ -384,4 +405,7 @@ def _replay(work: _Work, cards: PlayedCards) -> Course | None:
     unfinished = tell("not reached: the game is still running")
     closed = closing_body(work.bodies)
     work.notes[AuditStep.RESULT] = course_result(course, closed) if course.finished else unfinished
+    if course.finished and course.sealed is not None and (never := _never_opened(work.bodies)):
+        cards_left = plural("{n} card never opened", "{n} cards never opened", never)
+        work.notes[AuditStep.RESULT] = tell("{result}; {cards}", result=work.notes[AuditStep.RESULT], cards=cards_left)
     return course

@@ -223,13 +223,18 @@ class ServiceStatements:
                     return
 
     def _named_before_credit(self) -> Iterator[StatementFault]:
-        """The first credit right after an entry that a view or head names: both are recorded at once."""
+        """The first credit or release of its own right after an entry that a view or head names: they come at once."""
         for entry in sorted(self._entries, key=lambda each: each.seq):
             source = self._named.get((entry.seq - 1, entry.prev))
-            credit = isinstance(self._entries.body(entry), entry_kinds.Credit)
-            if source is not None and credit and self.has(entry.seq, entry.head):
+            body = self._entries.body(entry)
+            released = isinstance(body, entry_kinds.Release) and entry.by == SERVER_NAME
+            at_once = released or isinstance(body, entry_kinds.Credit)
+            if source is not None and at_once and self.has(entry.seq, entry.head):
                 reason = tell(
-                    "a credit follows entry {seq}, which was the last one by {source}", seq=entry.seq - 1, source=source
+                    "a {kind} follows entry {seq}, which was the last one by {source}",
+                    kind=entry.kind,
+                    seq=entry.seq - 1,
+                    source=source,
                 )
                 yield StatementFault(entry.seq, reason)
                 return

@@ -34,7 +34,7 @@ from hkoji.audit.credit_checks import (
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
-from hkoji.game.clock import Effect, GameClock, Pace, Way, came_by
+from hkoji.game.clock import Effect, GameClock, Pace, Way, came_by, counted
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import EntryBody
 from hkoji.game.held_keys import verify_gateway, verify_mail
@@ -200,9 +200,9 @@ class TimedLog:
             return GameClock.joined(control, entry.head, entry.seen) if joins else None
         if clock.last is Effect.ENDS:
             return clock  # what follows the end of a game cannot start its clock again
-        seat, effect = self._seat(entry.by), body.EFFECT
-        if isinstance(body, _BEFORE_THE_CLOCK) or (effect is Effect.PLAYS and seat is None):
-            effect = Effect.CREDITS  # an entry in a wrong place: it changes nothing here, and step 8 finds it
+        seat, effect = self._seat(entry.by), body.effect
+        if isinstance(body, _BEFORE_THE_CLOCK):  # in a wrong place, which step 8 finds: here as of a stranger
+            seat, effect = None, Effect.PLAYS
         return clock.follow(effect, seat, entry.head, entry.seen, body.credited(control))
 
     def _seat(self, name: str) -> Seat | None:
@@ -265,7 +265,7 @@ class TimedLog:
                 due = number - 1
                 played = self._timed[due]
                 seat = self._seat(played.line.entry.by)
-                after_play = played.body.EFFECT is Effect.PLAYS and seat is not None
+                after_play = played.body.effect.owed and seat is not None
             clock, seen = self._clock_after(due - 1), self._timed[due].line.entry.seen
             clock = verify_clock_runs(clock, after_play=after_play)
             assert seen is not None
@@ -302,7 +302,7 @@ class TimedLog:
                 credits = body.credited_before(clock.control)
                 verify_in_time(at, pace.deadline(clock.control, body.seat, credits))
             seat = self._seat(entry.by)
-            if body.EFFECT is Effect.PLAYS and number <= settled and seat is not None:
+            if body.effect.owed and number <= settled and seat is not None:
                 credit = self._credit_after(number)
                 if pace.is_late(clock.control, seat, at, credit):  # to write the deadline as text takes longer
                     verify_in_time(at, pace.deadline(clock.control, seat, credit))
@@ -360,6 +360,10 @@ class TimedLog:
             if pace is not None and isinstance(body, entry_kinds.Timeout):
                 # The turn that was not played in time: to a reserve it makes no difference any more.
                 paces.insert(0, pace.played(control, body.seat, at))
+            if pace is not None and clock.last in (Effect.RELEASES, Effect.SETTLES) and clock.seat is not None:
+                # A turn of its own, within one of the other seat's or between two turns.
+                spent = counted(control, pace.since, at) - self._credit_after(number)
+                yield ClockTurn(clock.seat, pace.since, at, spent, paces[-1].banks[clock.seat])
             for after in paces:
                 if pace is not None and pace.seat is not None and pace.seat != after.seat:
                     yield ClockTurn(pace.seat, begin, pace.since, pace.spent, after.banks[pace.seat])
@@ -380,5 +384,5 @@ _BEFORE_THE_CLOCK = (
 )
 """The kinds of entry that change no clock that runs; `unseal` comes after it."""
 
-_DEPENDENT = frozenset({"credit", "chance", "reveal", "end"})
+_DEPENDENT = frozenset({"credit", "chance", "reveal", "release", "end"})
 """The kinds of entry that belong to the one before, and have its time of record."""

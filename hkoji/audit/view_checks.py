@@ -17,7 +17,7 @@ from hkoji.audit.service_statements import StatementFault
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course
-from hkoji.game.dealer import Dealer, seed_fits
+from hkoji.game.dealer import Dealer
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
 from hkoji.game.replay import Step, changed_round, changed_view, player_knowledge, replay, shown_cards
 from hkoji.log.line import Line
@@ -75,7 +75,7 @@ class ViewChecks:
                 reason=error,
             )
             return StatementFault(view.seq, reason)
-        counts = [len(pack.split(cards[view.seat])) for cards in course.dealt]
+        counts = [len(pack.split(cards)) for cards in course.shown_to(view.seat)]
         if [len(cards) for cards in shown] != counts or any(UNKNOWN in cards for cards in shown):
             reason = tell(
                 "showed {name} fewer or more cards than were dealt, view after entry {entry}",
@@ -111,7 +111,7 @@ class ViewChecks:
         """
         setup = course.setup
         for number, seed in self._seeds:
-            if seed_fits(setup.terms, setup.game, seed):
+            if setup.terms.fits(setup.game, seed):
                 dealer = setup.dealer(seed)
                 return (number, dealer) if dealer else None
         return None
@@ -173,7 +173,7 @@ class ViewChecks:
         """
         heads = {line.entry.seq: line.entry.head for line in path[:number]}
         before = self._steps(heads.get(number - 1, ""))
-        if not before:
+        if not before or before[-1].course.sealed is not None:  # there every card of a move is proved
             return False
         pack = before[-1].course.setup.ruleset.pack
         counts = [len(pack.split(cards[seat])) for cards in before[-1].course.dealt]

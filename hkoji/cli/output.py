@@ -54,6 +54,7 @@ _EXITS: Final[dict[type[errors.HkojiError], Exit]] = {
     errors.InvalidError: Exit.MOVE,
     errors.IllegalError: Exit.MOVE,
     errors.CommitmentError: Exit.MOVE,
+    errors.ProofError: Exit.MOVE,
     errors.ConflictError: Exit.CONFLICT,
     errors.NetworkError: Exit.NETWORK,
     errors.AuditError: Exit.AUDIT,

@@ -21,7 +21,6 @@ from hkoji.audit.checks import (
 )
 from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.errors import HkojiError, TrustError
-from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody
 from hkoji.game.replay import KEEP_FOLDER, Replay
@@ -97,7 +96,7 @@ def verify_lines(
         # An answer of the service contains whole transactions. So all that belongs to its last entry is there.
         fault = log.find_fault(which, settled=len(lines), first=first)
         if fault is not None:
-            late = which is TimePass.CLOCKS and result.steps[fault.entry].body.EFFECT is Effect.PLAYS
+            late = which is TimePass.CLOCKS and result.steps[fault.entry].body.effect.owed
             raise _refusal(fault.entry, fault.error, LateLineError if late else TrustError) from fault.error
 
 

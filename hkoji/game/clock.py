@@ -237,6 +237,10 @@ class Effect(Enum):
     """It gives seconds back for the entry before it: `credit`. A gift for the next entry names this one or a later."""
     PLAYS = auto()
     """It is the entry that a player owed: `seed`, `move`."""
+    RELEASES = auto()
+    """It gives cards that a player owed, in a turn of its own, and the other player's goes on: `release`."""
+    SETTLES = auto()
+    """It gives such cards, and ends the running turn as well: a `release` with `close`."""
     BREAKS = auto()
     """It ends the running turn, also if the same player goes on: `join`, `chance`, `reveal`."""
     ENDS = auto()
@@ -244,6 +248,11 @@ class Effect(Enum):
 
     A turn in which nothing was played yet counts as never begun: without the rules nobody can tell whose it was.
     """
+
+    @property
+    def owed(self) -> bool:
+        """Whether it is an entry that a player owed, and that can be late."""
+        return self in (Effect.PLAYS, Effect.RELEASES, Effect.SETTLES)
 
 
 class Pace(NamedTuple):
@@ -262,6 +271,20 @@ class Pace(NamedTuple):
         """The clocks after a seed or move of `seat` with time of record `at`; `credits` are seconds."""
         pace = self.due(control, seat)
         return Pace(pace.banks, seat, pace.spent + counted(control, pace.since, at) - credits, at)
+
+    def released(self, control: TimeControl, seat: Seat, at: str, credits: int = 0) -> Pace:
+        """The clocks after a release of `seat` with time of record `at`; `credits` are seconds.
+
+        It is a turn of its own, so `add` may pay for what it has taken beyond `move`, but never raises a reserve. If
+        the other seat's turn runs, that seat gets the time back in which it could not act.
+        """
+        before = self.due(control, seat)
+        passed = counted(control, self.since, at)
+        over = max(0, before.spent + passed - credits - control.move)
+        bank = max(0, min(self.banks[seat], self.banks[seat] + control.add - over))
+        banks = (bank, self.banks[1]) if seat == 0 else (self.banks[0], bank)
+        spent = max(min(self.spent, 0), self.spent - passed) if self.seat == 1 - seat else self.spent
+        return Pace(banks, self.seat, spent, at)
 
     def broken(self, control: TimeControl, at: str) -> Pace:
         """The clocks after an entry that ends the running turn, with time of record `at`."""
@@ -326,6 +349,11 @@ class GameClock(NamedTuple):
         if self.last is Effect.PLAYS:
             # An audit follows logs whose authors nobody has checked yet: what a stranger plays is nobody's turn.
             return self.pace if self.seat is None else self.pace.played(self.control, self.seat, at, credits)
+        if self.last in (Effect.RELEASES, Effect.SETTLES):
+            if self.seat is None:
+                return self.pace
+            pace = self.pace.released(self.control, self.seat, at, credits)
+            return pace.broken(self.control, at) if self.last is Effect.SETTLES else pace
         if self.last is Effect.BREAKS or self.last is Effect.ENDS:
             return self.pace.broken(self.control, at)
         return self.pace
@@ -336,7 +364,12 @@ class GameClock(NamedTuple):
         `seat` is its author, None the service, and `head` its hash. `credits` are the seconds that it records, if it is
         a `credit`, for the newest entry.
         """
-        heads = (*self.heads, head) if effect is Effect.NONE else (head,)
+        # A gift may be made before a release for what the same seat owes after it, also if a credit is between.
+        released = self.last if effect is Effect.CREDITS else effect if seat is not None else None
+        kept = effect is Effect.NONE or released in (Effect.RELEASES, Effect.SETTLES)
+        heads = (*self.heads, head) if kept else (head,)
+        if effect.owed and seat is None:
+            effect = Effect.CREDITS  # a release by the service changes nothing; nor does what a stranger writes
         if effect is Effect.ENDS:
             heads = ()
         return GameClock(self.control, self.settled(seen, credits), effect, seat, heads)

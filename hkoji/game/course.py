@@ -10,12 +10,21 @@ from __future__ import annotations
 from enum import Enum, StrEnum, auto
 from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 
-from hkoji.errors import ForbiddenError, GameOverError, IllegalError, NotYourTurnError
+from hkoji.errors import (
+    ForbiddenError,
+    GameOverError,
+    IllegalError,
+    KeptDepositError,
+    MalformedError,
+    NotYourTurnError,
+)
 from hkoji.game.agreement import TimeControl
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.held_keys import Gateway, verify_mail
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.sealed_parts import NO_PARTS, Parts
+from hkoji.game.sealing import Sealed, draw
 from hkoji.game.setup import Setup
 from hkoji.log.canonical import JsonValue
 from hkoji.log.line import SERVER_NAME, Entry, verify_link
@@ -87,11 +96,13 @@ class Author(Enum):
     """A player who has no seat yet."""
     ACTOR = auto()
     """The seat that owes the next entry."""
+    GIVER_OR_SERVICE = auto()
+    """The same, or the service where it owes an entry of this kind."""
     SEAT = auto()
     """Either seat, at any time."""
 
 
-_BY_PLAYERS: Final = (Author.NEWCOMER, Author.ACTOR, Author.SEAT)
+_BY_PLAYERS: Final = (Author.NEWCOMER, Author.ACTOR, Author.GIVER_OR_SERVICE, Author.SEAT)
 
 
 class EntryBody:
@@ -123,6 +134,11 @@ class EntryBody:
         return course, ()
 
     @property
+    def effect(self) -> Effect:
+        """The effect of this entry on the clock."""
+        return self.EFFECT
+
+    @property
     def mail(self) -> MailClaim | None:
         """The claim of the service about the mail behind this entry; None if a player's own key has signed it."""
         return None
@@ -131,6 +147,11 @@ class EntryBody:
     def certificate(self) -> Gateway | None:
         """The certificate of a held key in this entry, if there is one."""
         return None
+
+    @property
+    def parts(self) -> Parts:
+        """The locks, shares and proofs of the entry in a sealed game; none in all others."""
+        return NO_PARTS
 
     def newcomer_key(self) -> PublicKey | None:
         """Returns the key that must sign this entry if its author is a newcomer; None for all other kinds."""
@@ -157,6 +178,12 @@ class Course(NamedTuple):
     """For each round and seat, the cards that the seat got, in order: its deal, then its draws."""
     clock: GameClock | None = None
     """None in a game without a clock, and before a guest has joined."""
+    sealed: Sealed | None = None
+    """The cards of a sealed game; None in all others."""
+
+    def shown_to(self, seat: Seat) -> tuple[str, ...]:
+        """For each round the cards of a seat that the service shows it in a view: of a sealed game it knows none."""
+        return () if self.sealed is not None else tuple(cards[seat] for cards in self.dealt)
 
     @property
     def outcome(self) -> Outcome | None:
@@ -186,7 +213,14 @@ class Course(NamedTuple):
         """The seat that owes the next entry; None if no seat does."""
         if self.stage is Stage.PLAY and self.state.due in DECISION_DUE:
             return self.state.actor
-        return self.seed_seat
+        return self.seed_seat if self.stage is not Stage.PLAY else self.debtor
+
+    @property
+    def debtor(self) -> Seat | None:
+        """The seat that owes a `release` in a sealed game; None if none does."""
+        if self.sealed is None or self.stage is not Stage.PLAY:
+            return None
+        return self.sealed.debtor(self.state, self.draws)
 
     @property
     def to_move(self) -> str | None:
@@ -231,7 +265,11 @@ class Course(NamedTuple):
             return "chance"
         if self.stage is Stage.END:
             return "end"
-        return "reveal" if self.stage is Stage.PLAY and self.state.due is Due.REVEAL else None
+        if self.stage is not Stage.PLAY:
+            return None
+        if self.sealed is not None:
+            return "release" if self.sealed.due_deposit(self.state, self.draws) else None
+        return "reveal" if self.state.due is Due.REVEAL else None
 
     def signer(self, entry: Entry, body: EntryBody) -> PublicKey:
         """Returns the key that must have signed `entry`, which follows this course.
@@ -268,14 +306,19 @@ class Course(NamedTuple):
         seat = self._verify_author(entry, body.AUTHOR)
         if entry.by != SERVER_NAME:
             self._verify_mail(entry, body, seat)
+        if self.sealed is None:
+            if body.parts is not NO_PARTS:
+                raise MalformedError(entry.kind, tell("this is not a sealed game"))
+        elif body.certificate is not None or body.mail is not None:
+            raise IllegalError(tell("no key of a service can play in a sealed game, and no mail"))
         after, events = body.apply(self, entry, knowledge)
-        setup, _, _, stage, state, draws, face_down, dealt, clock = after
+        setup, _, _, stage, state, draws, face_down, dealt, clock, sealed = after
         if body.mail is not None and (signed_for := setup.seat_of(entry.by)) is not None:
             setup = setup.weaken(signed_for, body.mail)
         if clock is not None:
             clock = self._follow(clock, entry, body, seat)
         # Made field by field, here and in `advance`: `_replace` takes twice as long, and this is done for every entry.
-        return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock), events
+        return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock, sealed), events
 
     def _verify_author(self, entry: Entry, author: Author) -> Seat | None:
         """Checks that the author of `entry`, whose kind `author` may write, may append it here.
@@ -284,13 +327,15 @@ class Course(NamedTuple):
         `NotYourTurnError`.
         """
         by_server = entry.by == SERVER_NAME
-        if by_server == (author in _BY_PLAYERS):
+        if by_server == (author in _BY_PLAYERS) and not (by_server and author is Author.GIVER_OR_SERVICE):
             raise ForbiddenError(tell("{by} may not write an entry of the kind {kind}", kind=entry.kind, by=entry.by))
         owed = self.server_owes()
         if by_server:
             if entry.kind != owed and not self._service_may(author, owed):
                 raise IllegalError(tell("the service owes no {kind} now", kind=entry.kind))
             return None
+        if owed == "release":
+            raise KeptDepositError(tell("the service has a deposit for this draw, and has not released it"))
         if owed is not None:
             raise NotYourTurnError(tell("the service owes the {owed} first", owed=owed), actor=None)
         if author is Author.NEWCOMER:
@@ -315,7 +360,7 @@ class Course(NamedTuple):
             case Author.SERVICE_WHILE_OPEN:
                 return self.joinable
             case Author.SERVICE_AFTER_PLAY:
-                return self.clock is not None and self.clock.last is Effect.PLAYS
+                return self.clock is not None and self.clock.last.owed
             case Author.SERVICE_AFTER_END:
                 return self.stage is Stage.UNSEAL
             case _:
@@ -334,7 +379,7 @@ class Course(NamedTuple):
         if self.clock is None:  # the entry has just started the clock
             return clock
         assert entry.seen is not None
-        return clock.follow(body.EFFECT, seat, entry.head, entry.seen, body.credited(clock.control))
+        return clock.follow(body.effect, seat, entry.head, entry.seen, body.credited(clock.control))
 
     # --- building blocks of the kinds -------------------------------------------------------------------------
 
@@ -347,6 +392,8 @@ class Course(NamedTuple):
 
     def waits_for(self) -> str:
         """Describes for people what the log waits for."""
+        if self.debtor is not None:
+            return tell("a release")
         return (
             tell("a move ({due})", due=self.state.due.value)
             if self.stage is Stage.PLAY
@@ -375,17 +422,22 @@ class Course(NamedTuple):
         events: tuple[Event, ...],
         state: State | None = None,
         face_down: tuple[FaceDown, ...] | None = None,
+        sealed: Sealed | None = None,
     ) -> Applied:
-        """Goes on from `state`, with `face_down`; by default from those of this course.
+        """Goes on from `state`, with `face_down` and `sealed`; by default from those of this course.
 
-        Deals and draws while a deal or a draw is due: these are not decisions, so no entry carries them.
+        Deals and draws while a deal or a draw is due: these are not decisions, so no entry carries them. In a sealed
+        game a draw waits until the card is given.
         """
         state, draws, dealt = self.state if state is None else state, self.draws, self.dealt
+        sealed = self.sealed if sealed is None else sealed
         pack = self.setup.ruleset.pack
         while True:
             event: Deal | Draw
             if state.due is Due.DRAW and state.actor is not None:
                 seat = state.actor
+                if sealed is not None and not sealed.now.is_given(draw(seat, draws[seat])):
+                    break
                 event = Draw(seat, knowledge.draw(state, seat, draws[seat]))
                 draws = (draws[0] + 1, draws[1]) if seat == 0 else (draws[0], draws[1] + 1)
                 host, guest = dealt[-1]
@@ -396,13 +448,14 @@ class Course(NamedTuple):
                 hands = (pack.decode(pack.encode(raw.hands[0])), pack.decode(pack.encode(raw.hands[1])))
                 event = Deal(hands, raw.rest, raw.aside)
                 draws, dealt = (0, 0), (*dealt, raw.hands)
+                sealed = sealed.begun() if sealed is not None else None
             else:
                 break
             state = state.apply(event)
             events = (*events, event)
         stage = Stage.END if state.due is Due.OVER else self.stage
         face_down = self.face_down if face_down is None else face_down
-        after = Course(self.setup, self.seq, self.head, stage, state, draws, face_down, dealt, self.clock)
+        after = Course(self.setup, self.seq, self.head, stage, state, draws, face_down, dealt, self.clock, sealed)
         return after, events
 
 

@@ -8,12 +8,15 @@ get the same deals; the person who chose the seed could have chosen the deck.
 A dealer knows no rules except how the ruleset cuts a deck. Its terms are the public part of an offer that names it and
 binds it to a seed before play begins. To add a dealer, add a class for the dealer, a class for its terms, and a case in
 `parse_terms`.
+
+In `sealed/v1` the players deal, and nothing is committed to but their entropy: docs/spec/sealed.md.
 """
 
 from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -21,7 +24,7 @@ from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
 from hkoji.game.commitments import commit_to
 from hkoji.log.canonical import JsonValue, exactly, read_hex
 from hkoji.messages.text import tell
-from hkoji.rules.cards import Pack
+from hkoji.rules.cards import UNKNOWN, Pack
 from hkoji.rules.events import Chance, Deal
 from hkoji.rules.protocol import Ruleset
 
@@ -94,6 +97,25 @@ class DuplicateDealer:
         return _chance(self.ruleset, self.deck_key(1))
 
 
+@dataclass(frozen=True, slots=True)
+class SealedDealer:
+    """Dealer `sealed/v1`: only public chance. The players deal, so nobody who asks it knows a card."""
+
+    game: str
+    ruleset: Ruleset
+    host_entropy: str
+    guest_entropy: str
+
+    def deal(self, round_number: int) -> Deal:  # noqa: ARG002
+        """Returns a deal of unknown cards."""
+        return self.ruleset.deal((UNKNOWN,) * self.ruleset.pack.size)
+
+    def chance(self) -> Chance | None:
+        """Returns the decision of public chance before the first deal; None if it decides nothing."""
+        key = bytes.fromhex(self.host_entropy)
+        return _chance(self.ruleset, _hmac(key, "hkoji.sealed.coin.v1", self.game, self.guest_entropy))
+
+
 # A deal takes some twenty HMACs and is needed again for every view of a running game. The function is pure.
 @lru_cache(maxsize=4096)
 def _deal(dealer: ServerDealer | DuplicateDealer, round_number: int) -> Deal:
@@ -131,12 +153,23 @@ def _text(*lines: str | int) -> bytes:
 
 SERVER_V1: Final = "server/v1"
 DUPLICATE_V1: Final = "duplicate/v1"
+SEALED_V1: Final = "sealed/v1"
 
 Entropy: TypeAlias = tuple[str | None, str | None]
 """The entropy that host and guest have revealed, 64 hex digits each; None before that."""
 
 
 # --- terms ------------------------------------------------------------------------------------------------------------
+
+
+class Publishes(Enum):
+    """When the seed of a game is published."""
+
+    AT_END = auto()
+    LATE = auto()
+    """By an `unseal` after the `end`."""
+    NEVER = auto()
+    """There is none."""
 
 
 class Terms(Protocol):
@@ -147,17 +180,13 @@ class Terms(Protocol):
         """The dealer's name."""
 
     @property
-    def seed_commit(self) -> str:
-        """The commitment to the seed, 64 hex digits."""
+    def publishes(self) -> Publishes:
+        """When the seed is published. Until then it is unopened."""
 
-    @property
-    def opens_late(self) -> bool:
-        """Whether the seed stays unopened until an `unseal`; if not, the `end` publishes it."""
+    def fits(self, game: str, seed: str | None) -> bool:
+        """Whether this is the seed that the terms commit to; None for a dealer without one."""
 
-    def commitment(self, game: str, seed: str) -> str:
-        """Returns the value that `seed_commit` must have for that seed."""
-
-    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
+    def dealer(self, game: str, ruleset: Ruleset, seed: str | None, entropy: Entropy) -> Dealer | None:
         """Returns the dealer, or None while an input is missing."""
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -180,18 +209,18 @@ class ServerTerms(NamedTuple):
         return SERVER_V1
 
     @property
-    def opens_late(self) -> bool:
-        """False."""
-        return False
+    def publishes(self) -> Publishes:
+        """With the `end`."""
+        return Publishes.AT_END
 
-    def commitment(self, game: str, seed: str) -> str:
-        """Returns the commitment, which binds the seed to the game's id."""
-        return seed_commit(game, seed)
+    def fits(self, game: str, seed: str | None) -> bool:
+        """Whether this seed has the commitment, which binds it to the game's id."""
+        return seed is not None and seed_commit(game, seed) == self.seed_commit
 
-    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
-        """Returns the dealer once both players' entropy is known, else None."""
+    def dealer(self, game: str, ruleset: Ruleset, seed: str | None, entropy: Entropy) -> Dealer | None:
+        """Returns the dealer once the seed and both players' entropy are known, else None."""
         host, guest = entropy
-        return None if host is None or guest is None else ServerDealer(game, ruleset, seed, host, guest)
+        return None if seed is None or host is None or guest is None else ServerDealer(game, ruleset, seed, host, guest)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns name and commitment."""
@@ -215,21 +244,50 @@ class DuplicateTerms(NamedTuple):
         return DUPLICATE_V1
 
     @property
-    def opens_late(self) -> bool:
-        """True: the same cards may still be in play at other tables."""
-        return True
+    def publishes(self) -> Publishes:
+        """Late: the same cards may still be in play at other tables."""
+        return Publishes.LATE
 
-    def commitment(self, game: str, seed: str) -> str:  # noqa: ARG002
-        """Returns the commitment, which binds the seed to the deal's id and not to the game's."""
-        return duplicate_seed_commit(self.deal, seed)
+    def fits(self, game: str, seed: str | None) -> bool:  # noqa: ARG002
+        """Whether this seed has the commitment, which binds it to the deal's id and not to the game's."""
+        return seed is not None and duplicate_seed_commit(self.deal, seed) == self.seed_commit
 
-    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:  # noqa: ARG002
-        """Returns the dealer, which does not depend on the table."""
-        return DuplicateDealer(self.deal, ruleset, seed)
+    def dealer(self, game: str, ruleset: Ruleset, seed: str | None, entropy: Entropy) -> Dealer | None:  # noqa: ARG002
+        """Returns the dealer once the seed is known. It does not depend on the table."""
+        return None if seed is None else DuplicateDealer(self.deal, ruleset, seed)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns name, deal and commitment."""
         return {"deal": self.deal, "name": self.name, "seed_commit": self.seed_commit}
+
+
+class SealedTerms(NamedTuple("SealedTerms", [])):
+    """Terms of `sealed/v1`: none. The players deal."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """`sealed/v1`."""
+        return SEALED_V1
+
+    @property
+    def publishes(self) -> Publishes:
+        """Never: there is no seed."""
+        return Publishes.NEVER
+
+    def fits(self, game: str, seed: str | None) -> bool:  # noqa: ARG002
+        """Whether there is no seed."""
+        return seed is None
+
+    def dealer(self, game: str, ruleset: Ruleset, seed: str | None, entropy: Entropy) -> Dealer | None:  # noqa: ARG002
+        """Returns the dealer once both players' entropy is known, else None."""
+        host, guest = entropy
+        return None if host is None or guest is None else SealedDealer(game, ruleset, host, guest)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the name."""
+        return {"name": self.name}
 
 
 def parse_terms(value: JsonValue) -> Terms:
@@ -243,26 +301,24 @@ def parse_terms(value: JsonValue) -> Terms:
     if name == DUPLICATE_V1:
         dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
         return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
+    if name == SEALED_V1:
+        exactly(value, "dealer", ("name",))
+        return SealedTerms()
     raise NotUnderstoodError(tell("dealer"), str(name))
 
 
-def seed_fits(terms: Terms, game: str, seed: str) -> bool:
-    """Reports whether `seed` is the seed to which the terms of a game commit."""
-    return terms.commitment(game, seed) == terms.seed_commit
-
-
-def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:
-    """Checks the seed that entry `seq` of a game publishes. Raises `CommitmentError`."""
-    if not seed_fits(terms, game, seed):
+def verify_seed(terms: Terms, game: str, seq: int, seed: str | None) -> None:
+    """Checks the seed that entry `seq` of a game publishes or stands for. Raises `CommitmentError`."""
+    if not terms.fits(game, seed):
         raise CommitmentError(tell("the seed does not match its commitment"), seq=seq, part=0)
 
 
 def verify_end(terms: Terms, game: str, seq: int, seed: str | None) -> None:
-    """Checks the seed of the `end` at entry `seq` (None: it stays unopened). Raises `CommitmentError`."""
+    """Checks the seed of the `end` at entry `seq` (None: it publishes none). Raises `CommitmentError`."""
     if seed is None:
-        if not terms.opens_late:
+        if terms.publishes is Publishes.AT_END:
             raise CommitmentError(tell("the end does not publish the seed"), seq=seq, part=0)
         return
-    if terms.opens_late:
+    if terms.publishes is Publishes.LATE:
         raise CommitmentError(tell("the end publishes a seed that stays unopened until the unseal"), seq=seq, part=0)
     verify_seed(terms, game, seq, seed)

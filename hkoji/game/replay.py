@@ -16,7 +16,6 @@ from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustErr
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer import seed_fits
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, EntryBody, begin, parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge, SpectatorKnowledge
 from hkoji.log.line import Entry, Line
@@ -109,7 +108,7 @@ def public_knowledge(lines: Sequence[Line], bodies: Sequence[EntryBody] | None =
 def _committed(offer: Entry, seed: str) -> bool:
     """Reports whether the offer commits to that seed."""
     body = parse_body(offer.kind, offer.body)
-    return isinstance(body, entry_kinds.Offer) and seed_fits(body.terms, offer.game, seed)
+    return isinstance(body, entry_kinds.Offer) and body.terms.fits(offer.game, seed)
 
 
 KEEP_FOLDER: Final = tell(
@@ -136,7 +135,7 @@ def verify_view(view: View, course: Course, seat: Seat) -> None:
     """
     if (view.game, view.seat, view.seq, view.head) != (course.setup.game, seat, course.seq, course.head):
         raise TrustError(tell("the service has shown the cards of another seat, game or moment"), hint=KEEP_FOLDER)
-    if tuple(each.cards for each in view.dealt) != tuple(cards[seat] for cards in course.dealt):
+    if tuple(each.cards for each in view.dealt) != course.shown_to(seat):
         raise TrustError(tell("the service has shown cards that the game cannot have brought"), hint=KEEP_FOLDER)
 
 

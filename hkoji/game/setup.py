@@ -77,7 +77,7 @@ class Setup(NamedTuple):
 
     def dealer(self, seed: str | None) -> Dealer | None:
         """Returns the dealer, or None until the seed and all of its other inputs are known."""
-        return None if seed is None else self.terms.dealer(self.game, self.ruleset, seed, self.entropy)
+        return self.terms.dealer(self.game, self.ruleset, seed, self.entropy)
 
     @property
     def invited(self) -> str | None:

@@ -14,6 +14,7 @@ from hkoji.errors import MalformedError, NotUnderstoodError, TooLargeError
 from hkoji.game.commitments import SALT_BYTES, Opening, parse_openings
 from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds.play import Move
+from hkoji.game.sealed_parts import GivePart, read_give
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.line import Entry, make_entry, parse_entry
 from hkoji.log.mail_claim import MailClaim
@@ -27,17 +28,23 @@ MAX_SUBMISSION_BYTES: Final = 16384
 
 
 class Submission(NamedTuple):
-    """An entry on its way to the service. `sig` is the SSHSIG blob; `opening` is empty unless the move hides cards."""
+    """An entry on its way to the service. `sig` is the SSHSIG blob; `opening` is empty unless the move hides cards.
+
+    `deposit` is a draw in a sealed game that the service is to keep, and to release when it is due.
+    """
 
     entry: Entry
     sig: bytes
     opening: tuple[Opening, ...] = ()
+    deposit: GivePart | None = None
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the object that is sent."""
         value: dict[str, JsonValue] = {"entry": self.entry.text, "sig": encode_base64(self.sig)}
         if self.opening:
             value["opening"] = [opening.to_json() for opening in self.opening]
+        if self.deposit is not None:
+            value["deposit"] = self.deposit.to_json()
         return value
 
 
@@ -62,13 +69,14 @@ def read_submission(value: JsonValue) -> Submission:
     if not isinstance(value, dict):
         raise MalformedError(tell("submission"), tell("it is not an object"))
     for key in value:
-        if key not in ("entry", "sig", "opening"):
+        if key not in ("deposit", "entry", "sig", "opening"):
             raise NotUnderstoodError(tell("submission key"), key)
     entry, sig = value.get("entry"), value.get("sig")
     if not isinstance(entry, str) or not isinstance(sig, str):
         raise MalformedError(tell("submission"), tell("entry and sig are not both text"))
     opening = parse_openings(value.get("opening", []))
-    return Submission(parse_entry(entry), decode_base64(sig, "signature"), opening)
+    deposit = read_give(value["deposit"]) if "deposit" in value else None
+    return Submission(parse_entry(entry), decode_base64(sig, "signature"), opening, deposit)
 
 
 # --- drafts -----------------------------------------------------------------------------------------------------------

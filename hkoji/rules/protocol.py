@@ -164,6 +164,9 @@ class Ruleset(Protocol):
     def initial(self) -> State:
         """The state before any event."""
 
+    def next_first(self, state: State) -> Seat | None:
+        """The seat that starts the round after the one of `state`; None if that is decided later."""
+
     def to_json(self) -> dict[str, Json]:
         """Every option, the name and the version: the `ruleset` object of the log."""
 

@@ -7,10 +7,11 @@ from typing import Final
 from hkoji.game.agreement import format_duration
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course, EntryBody
-from hkoji.game.entry_kinds import Annul, Credit, Delegate, End, Lapse, Revoke, Timeout
+from hkoji.game.entry_kinds import Annul, Credit, Delegate, End, Lapse, Release, Revoke, Timeout
 from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.game.replay import Step
 from hkoji.game.result_text import course_result
+from hkoji.log.line import SERVER_NAME
 from hkoji.messages.text import Speaker, tell
 from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
 from hkoji.rules.transcript import format_event, format_outcome
@@ -49,6 +50,8 @@ def _agreement_text(kind: str, who: str, body: EntryBody) -> str:
         return tell("{name} has lost a key, and signs with a new one", name=body.name)
     if isinstance(body, Delegate) and body.gateway is None:
         return tell("{name} no longer lets the service sign", name=who)
+    if isinstance(body, Release) and who == SERVER_NAME:
+        return tell("the service gives a card that was left with it")
     words = {
         "offer": tell("the service offers the game"),
         "open": tell("{name} opens the game", name=who),
@@ -57,6 +60,7 @@ def _agreement_text(kind: str, who: str, body: EntryBody) -> str:
         "chance": tell("chance has decided"),
         "rekey": tell("{name} signs with a new key", name=who),
         "delegate": tell("{name} lets the service sign by mail", name=who),
+        "release": tell("{name} gives a card", name=who),
         "resign": tell("{name} gives up", name=who),
         "cancel": tell("{name} takes the game back", name=who),
         "unseal": tell("the service shows how it has shuffled"),

@@ -101,7 +101,7 @@ def stock(count: int, seed: int = 0) -> list[Stock]:
     for number in range(count):
         table = _Noted((Hanamikoji(), GeishasRoad())[number % 2], seed * 1_000_003 + number, names=NAMES)
         table.begin().play()
-        made.append(Stock(table.game, table.refereed.seed, tuple(table.steps)))
+        made.append(Stock(table.game, table.server_seed, tuple(table.steps)))
     return made
 
 

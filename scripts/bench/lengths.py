@@ -98,7 +98,7 @@ async def _keep(store: SqliteStore, table: Table) -> None:
     """Puts a game into the store in its current state."""
     summary = summarise(table.refereed, created=AT)
     first, last = table.lines[0], table.lines[-1].entry
-    await store.add_game(NewGame(summary, first, table.refereed.seed, table.names[0], NEVER_OLD, outages=0))
+    await store.add_game(NewGame(summary, first, table.server_seed, table.names[0], NEVER_OLD, outages=0))
     await store.append(
         Append(
             table.game,

@@ -70,7 +70,7 @@ def _prepare(seed: int, signer: PrivateKey, agreement: Agreement, *, held: bool)
     new = NewGame(
         summarise(table.refereed, created=table.refereed.at),
         table.lines[0],
-        table.refereed.seed,
+        table.server_seed,
         table.names[0],
         at=NEVER_OLD,
         outages=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ LATER_OUTAGE: dict[str, Json] = {"from": "2026-11-20T12:00:02Z", "until": "2026-
 REVOKED: dict[str, Json] = {"at": AT, "origin": "https://play.example", "sig": SIG}
 GATEWAY: dict[str, Json] = {"address": HEX, "at": AT, "key": KEY, "origin": "https://play.example", "sig": SIG}
 
+PROOF = base64.b64encode(bytes(112)).decode()
 GOOD: dict[str, dict[str, Json]] = {
     "offer": {"agreement": AGREEMENT, "dealer": DEALER, "requires": [], "ruleset": RULES, "server_key": KEY},
     "open": {"entropy_commit": HEX, "invite": {"key": OTHER, "name": "bob"}, "key": KEY},
@@ -43,6 +45,7 @@ GOOD: dict[str, dict[str, Json]] = {
     "move": {"action": "2XX", "commit": [HEX]},
     "credit": {"gift": GIFT, "outages": [OUTAGE, LATER_OUTAGE]},
     "reveal": {"openings": [OPENING]},
+    "release": {"close": {"card": "E2", "proof": PROOF}},
     "rekey": {"key": KEY, "old": OTHER, "proof": SIG},
     "revoke": {"key": KEY, "name": "bob", "old": OTHER, "proof": SIG, "revocation": REVOKED},
     "delegate": {"gateway": GATEWAY, "grade": "token"},

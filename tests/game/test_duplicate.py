@@ -65,7 +65,7 @@ def test_tables_of_a_deal_get_the_same_cards_whoever_plays(
     common = min(len(here), len(there))
     assert common >= 1
     assert here[:common] == there[:common]
-    dealers = [table.course.setup.dealer(table.refereed.seed) for table in tables]
+    dealers = [table.course.setup.dealer(table.server_seed) for table in tables]
     assert dealers[0] is not None
     assert dealers[0] == dealers[1]
     for number in range(1, 12):
@@ -199,10 +199,10 @@ def test_games_that_end_early_leave_the_seed_unopened_too() -> None:
 @pytest.mark.parametrize("deal", [DEAL, None])
 def test_a_stored_game_resumes_where_it_was(deal: tuple[str, str] | None) -> None:
     table = whole_game(6, None, deal)
-    assert referee.resume(table.lines, table.refereed.seed, table.refereed.openings) == table.refereed
+    assert referee.resume(table.lines, table.server_seed, table.refereed.openings) == table.refereed
     if deal:
         table.unseal(at="2026-11-20T13:00:00Z")
-        assert referee.resume(table.lines, table.refereed.seed, table.refereed.openings) == table.refereed
+        assert referee.resume(table.lines, table.server_seed, table.refereed.openings) == table.refereed
         assert table.refereed.at == "2026-11-20T13:00:00Z"
 
 
@@ -321,7 +321,7 @@ def test_a_further_unseal_convicts_the_server(deal: tuple[str, str] | None) -> N
     table = whole_game(1, None, deal)
     if deal:
         table.unseal()
-    append(table, entry_kinds.Unseal(table.refereed.seed))
+    append(table, entry_kinds.Unseal(table.server_seed))
     assert only(audit(table.text, pins(table))) == (AuditStep.REPLAY, len(table.lines) - 1, "server")
 
 

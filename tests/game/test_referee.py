@@ -75,9 +75,9 @@ def test_an_accepted_entry_says_its_consequences() -> None:
 @given(st.integers(0, 10**6), st.integers(0, 40))
 def test_a_stored_game_resumes_where_it_was(seed: int, moves: int) -> None:
     table = new_game(seed).play(moves)
-    assert referee.resume(table.lines, table.refereed.seed, table.refereed.openings) == table.refereed
+    assert referee.resume(table.lines, table.server_seed, table.refereed.openings) == table.refereed
     half = len(table.lines) // 2
-    earlier = referee.resume(table.lines[:half], table.refereed.seed, table.refereed.openings)
+    earlier = referee.resume(table.lines[:half], table.server_seed, table.refereed.openings)
     assert referee.catch_up(earlier, table.lines[half:], table.refereed.openings) == table.refereed
 
 
@@ -389,7 +389,7 @@ def test_a_log_of_a_running_game_hides_what_is_hidden() -> None:
     table = new_game(21).play(9)
     for opening in table.refereed.openings:
         assert opening.salt not in table.text
-    assert table.refereed.seed not in table.text
+    assert table.server_seed not in table.text
     seen = replay(parse_log(table.text))
     assert seen.stop is None
     assert seen.course is not None

@@ -358,7 +358,7 @@ def test_subject_and_first_paragraph_have_no_card_and_without_cards_a_letter_has
 def told(ruleset: Ruleset, seed: int, events: tuple[Event, ...], deals: dict[str, Dealt]) -> Iterator[Table]:
     """A game with these events, before its first decision and after each; same keys, entropy and salts each time."""
     table = Table(ruleset, seed, names=("alice", "bob"), agreement=AGREED)
-    deals[table.refereed.seed] = dealt(events)
+    deals[table.server_seed] = dealt(events)
     table.begin()
     yield table
     for event in decisions(events):

@@ -21,6 +21,7 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
     (errors.WeakKeyError("small order"), 400, {"code": "weak-key"}),
     (errors.NotUnderstoodError("kind", "duel"), 400, {"code": "not-understood"}),
     (errors.CommitmentError("it does not fit", seq=7, part=1), 400, {"code": "bad-opening"}),
+    (errors.ProofError("the proof does not hold"), 400, {"code": "bad-proof"}),
     (errors.LoginError("log in"), 401, {"code": "login-required"}),
     (errors.SignatureError("alice", "it does not verify"), 403, {"code": "bad-signature"}),
     (errors.ForbiddenError("no"), 403, {"code": "forbidden"}),
@@ -56,6 +57,7 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
 # Errors that no request brings: they occur only on a player's side, or in the keeper.
 ELSEWHERE = {
     errors.InterruptionError,
+    errors.KeptDepositError,
     errors.LaterVersionError,
     errors.NotOverdueError,
     errors.NotShownError,

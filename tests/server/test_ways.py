@@ -71,9 +71,9 @@ class TwoProcesses:
     def begin(self, seed: int, held: tuple[int, ...] = (1,)) -> TimedTable:
         """A game that is begun now, up to the first decision; the keys of the seats `held` are held."""
         table = TimedTable(seed=seed, agreement=AGREEMENT, held=held, host_key=SERVER, now=self.now).begin()
-        refereed = referee.resume(table.lines[:1], table.refereed.seed, ())
+        refereed = referee.resume(table.lines[:1], table.server_seed, ())
         first = summarise(refereed, created=self.now)
-        new = NewGame(first, table.lines[0], table.refereed.seed, "alice", self.now, len(run(self.store.outages())))
+        new = NewGame(first, table.lines[0], table.server_seed, "alice", self.now, len(run(self.store.outages())))
         run(self.store.add_game(new))
         outages = run(self.store.outages())
         accepted = referee.Accepted(tuple(table.lines[1:]), table.refereed, ())

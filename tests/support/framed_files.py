@@ -156,7 +156,7 @@ def _receipt(rng: random.Random, file: File, entry: Entry) -> SignedReceipt | No
 
 def _contents(rng: random.Random, table: Table) -> list[entry_kinds.EntryBody]:
     """Bodies of entries, true and false; the seed of the game is among them."""
-    seed = rng.choice([table.refereed.seed, "77" * 32])
+    seed = rng.choice([table.server_seed, "77" * 32])
     openings = tuple(sorted(rng.sample(table.refereed.openings, min(2, len(table.refereed.openings)))))
     salt = Opening(rng.randrange(20), 0, "A", "ab" * 32)
     return [

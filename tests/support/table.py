@@ -340,6 +340,12 @@ class Table:
         commit = entropy_commit(self.game, seat, self.entropy[seat])
         return {"entropy_commit": commit, "key": self.keys[seat].public, "name": self.names[seat]}
 
+    @property
+    def server_seed(self) -> str:
+        """The seed that the service has committed to."""
+        assert self.refereed.seed is not None
+        return self.refereed.seed
+
     def reveal_seed(self, seat: int) -> None:
         self.send(self.entry(seat, entry_kinds.Seed(self.entropy[seat])))
 

@@ -59,6 +59,9 @@ class Showdown:
         first = FIRST[self.first]
         return ShowdownState(self, first=first, due=Due.CHANCE if first is None else Due.DEAL)
 
+    def next_first(self, state: State) -> Seat | None:
+        return None
+
     def to_json(self) -> dict[str, Json]:
         return {"first": self.first, "name": NAME, "rounds": self.rounds, "version": 1}
 

@@ -108,18 +108,18 @@ def test_a_credit_in_a_wrong_place(tmp_path: Path, place: str) -> None:
         case "a second one":
             table, number = given()
             bodies = (table.last_body(), Credit(table.gifts[-1], ()))
-            reason = "it does not directly follow a seed or move"
+            reason = "it does not directly follow a seed, a move or a release"
         case "after the join":
             table = TimedTable(seed=3)
             table.open()
             table.join()
             number, bodies = 3, (Credit(table.gift(60), ()),)
-            reason = "it does not directly follow a seed or move"
+            reason = "it does not directly follow a seed, a move or a release"
         case "after the chance":
             table = timed_game(3, Hanamikoji("random"))
             number, bodies = len(table.lines), (Credit(table.gift(60), ()),)
             assert table.lines[-1].entry.kind == "chance"
-            reason = "it does not directly follow a seed or move"
+            reason = "it does not directly follow a seed, a move or a release"
         case "after a resignation":
             table = timed_game(3).play(2)
             gift = table.gift(60)

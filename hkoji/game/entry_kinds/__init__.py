@@ -12,7 +12,7 @@ from hkoji.errors import NotUnderstoodError
 from hkoji.game.course import Author, EntryBody
 from hkoji.game.entry_kinds.endings import Cancel, End, Resign, Unseal
 from hkoji.game.entry_kinds.key_changes import Delegate, KeyChange, Rekey, Revoke
-from hkoji.game.entry_kinds.play import Move, RevealBody
+from hkoji.game.entry_kinds.play import Move, Release, RevealBody
 from hkoji.game.entry_kinds.setting_up import ChanceBody, Join, Offer, Open, Seed, begin, join_by_link, open_by_link
 from hkoji.game.entry_kinds.time import Annul, Credit, GivenTime, Lapse, Timeout
 from hkoji.game.setup import Invite, LinkInvite
@@ -39,6 +39,7 @@ __all__ = [
     "Offer",
     "Open",
     "Rekey",
+    "Release",
     "Resign",
     "RevealBody",
     "Revoke",
@@ -52,8 +53,8 @@ __all__ = [
 ]
 
 _CLASSES: Final[tuple[type[EntryBody], ...]] = (
-    Offer, Open, Join, Lapse, Seed, ChanceBody, Move, Credit, RevealBody, Rekey, Revoke, Delegate, Resign, Timeout,
-    Annul, Cancel, End, Unseal,
+    Offer, Open, Join, Lapse, Seed, ChanceBody, Move, Credit, RevealBody, Release, Rekey, Revoke, Delegate, Resign,
+    Timeout, Annul, Cancel, End, Unseal,
 )  # fmt: skip
 KINDS: Final = {each.KIND: each for each in _CLASSES}
 """All kinds by name. A new kind is one more class in `_CLASSES`."""

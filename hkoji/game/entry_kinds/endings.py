@@ -8,7 +8,7 @@ from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
-from hkoji.game.dealer import verify_end, verify_seed
+from hkoji.game.dealer import Publishes, verify_end, verify_seed
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.canonical import JsonValue, exactly, read_hex
 from hkoji.log.line import Entry, read_fields
@@ -75,7 +75,7 @@ class Cancel(_MailFields, EntryBody):
 
 
 class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outcome), ("seed", str | None)]), EntryBody):
-    """The result, every opening not published yet, and the seed (None if an `unseal` will publish it)."""
+    """The result, every opening not published yet, and the seed (None if there is none, or it comes late)."""
 
     __slots__ = ()
 
@@ -113,7 +113,8 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
             raise IllegalError(tell("the result is not the one that the game has come to"))
         verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
         course.open_cards(self.openings)
-        return course._replace(stage=Stage.OVER if self.seed else Stage.UNSEAL, face_down=()), ()
+        late = course.setup.terms.publishes is Publishes.LATE
+        return course._replace(stage=Stage.UNSEAL if late else Stage.OVER, face_down=()), ()
 
 
 class Unseal(NamedTuple("Unseal", [("seed", str)]), EntryBody):

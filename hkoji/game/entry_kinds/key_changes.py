@@ -135,6 +135,8 @@ class Delegate(NamedTuple("Delegate", [("gateway", Gateway | None), ("grade", Ma
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """The held key may sign from the next entry on, or no more."""
+        if course.sealed is not None:
+            raise IllegalError(tell("no key of a service can play in a sealed game, and no mail"))
         _verify_not_repeated(course)
         seat = course.actor
         assert seat is not None

@@ -1,26 +1,39 @@
-"""The kinds of entry of play: move and reveal. docs/spec/log.md, "Kinds"."""
+"""The kinds of entry of play: move, reveal and release. docs/spec/log.md, "Kinds"; docs/spec/sealed.md, "Entries"."""
 
 from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from hkoji.errors import IllegalActionError, MalformedError
+from hkoji.errors import IllegalActionError, IllegalError, MalformedError
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.sealed_parts import NO_PARTS, PART_KEYS, Parts, read_parts
+from hkoji.game.sealing import (
+    Acting,
+    Demand,
+    Sealed,
+    act,
+    demand_of_move,
+    demand_of_release,
+    deposit_place,
+    reveals,
+    turn_up,
+)
 from hkoji.log.canonical import JsonValue, read_hex
-from hkoji.log.line import Entry, read_fields
+from hkoji.log.line import SERVER_NAME, Entry, read_fields
 from hkoji.log.mail_claim import MAIL, MailClaim, read_mail
 from hkoji.messages.text import plural, tell
-from hkoji.rules.events import Event, Reveal
-from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden
+from hkoji.rules.events import Event, Reveal, Seat
+from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden, State
 
 
 class _MoveFields(NamedTuple):
     action: str
     commit: tuple[str, ...] = ()
     mail: MailClaim | None = None
+    parts: Parts = NO_PARTS
 
 
 class Move(_MoveFields, EntryBody):
@@ -35,17 +48,18 @@ class Move(_MoveFields, EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Move:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("action",), ("commit", MAIL))
+        fields = read_fields(body, cls.KIND, ("action",), ("commit", MAIL, *PART_KEYS))
         action = fields["action"]
         if not isinstance(action, str) or not 0 < len(action) <= 32:
             raise MalformedError(tell("move"), tell("action is not a move's text"))
         mail = read_mail(fields[MAIL]) if MAIL in fields else None
+        parts = read_parts(fields) if fields.keys() & PART_KEYS else NO_PARTS
         if "commit" not in fields:
-            return cls(action, (), mail)
+            return cls(action, (), mail, parts)
         commit = fields["commit"]
         if not isinstance(commit, list) or not 0 < len(commit) <= 2:
             raise MalformedError(tell("move"), tell("commit is not a list of one or two commitments"))
-        return cls(action, tuple(read_hex(item, "commitment") for item in commit), mail)
+        return cls(action, tuple(read_hex(item, "commitment") for item in commit), mail, parts)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
@@ -54,19 +68,21 @@ class Move(_MoveFields, EntryBody):
             body["commit"] = list(self.commit)
         if self.mail is not None:
             body[MAIL] = self.mail.to_json()
-        return body
+        return body if self.parts is NO_PARTS else body | self.parts.to_json()
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
         """Plays the decision, with its hidden cards face down."""
         course.expect(self.KIND, Stage.PLAY)
         ruleset, state, seat = course.setup.ruleset, course.state, course.actor
         assert seat is not None
+        if course.debtor is not None:
+            raise IllegalError(tell("{by} owes a release before any move", by=entry.by))
         hidden: tuple[Hidden, ...] = ()
         if state.due is Due.ACT:
             hidden = ruleset.hidden(self.action)
             if ruleset.public(self.action) != self.action:
                 raise MalformedError(tell("move"), tell("hidden cards are written as X in an entry"))
-        if len(hidden) != len(self.commit):
+        if course.sealed is None and len(hidden) != len(self.commit):
             raise MalformedError(
                 tell("move"),
                 plural(
@@ -79,6 +95,9 @@ class Move(_MoveFields, EntryBody):
             )
         if len(set(self.commit)) != len(self.commit):
             raise MalformedError(tell("move"), tell("a commitment is repeated"))
+        sealed = course.sealed
+        if sealed is not None:
+            sealed = self._show(sealed, course, entry, seat)
         event = DECISION_KINDS[state.due](seat, knowledge.complete(ruleset, seat, entry.seq, self.action))
         try:
             applied = state.apply(event)
@@ -90,6 +109,9 @@ class Move(_MoveFields, EntryBody):
                     tell("the canonical form of {action} is {canonical}", action=self.action, canonical=canonical),
                 ) from error
             raise
+        if sealed is not None:
+            sealed = self._give(sealed, course, applied, entry, seat)
+            return course.advance(knowledge, (event,), applied, sealed=sealed)
         if not hidden:
             return course.advance(knowledge, (event,), applied)
         face_down = course.face_down + tuple(
@@ -97,6 +119,87 @@ class Move(_MoveFields, EntryBody):
             for part, (group, commit) in enumerate(zip(hidden, self.commit, strict=True))
         )
         return course.advance(knowledge, (event,), applied, face_down)
+
+    def _show(self, sealed: Sealed, course: Course, entry: Entry, seat: Seat) -> Sealed:
+        """Takes in the cards that a move of a sealed game shows or hides."""
+        if self.commit:
+            raise MalformedError(tell("move"), tell("a sealed game has no commitments"))
+        if course.state.due is Due.ACT:
+            acting = Acting(seat, self.action, entry.seq, entry.prev)
+            return sealed._replace(now=act(sealed.now, course.setup.ruleset, acting, self.parts))
+        if self.parts.show or self.parts.hide:
+            raise MalformedError(tell("move"), tell("only an action shows or hides cards"))
+        return sealed
+
+    def _give(self, sealed: Sealed, course: Course, applied: State, entry: Entry, seat: Seat) -> Sealed:
+        """Takes in what else a move of a sealed game must bring; `applied` is the position after its decision."""
+        ruleset, acts = course.setup.ruleset, course.state.due is Due.ACT
+        demand_of_move(sealed, applied, course.draws, seat, acts=acts).verify(tell("move"), self.parts, ruleset)
+        sealed = sealed.with_lock(seat, self.parts.lock, entry.prev)
+        if self.parts.close is not None:
+            sealed = sealed._replace(now=turn_up(sealed.now, ruleset, seat, self.parts.close))
+        sealed = sealed.with_give(self.parts.give)
+        place = deposit_place(sealed, applied, course.draws, seat)
+        return sealed.with_deposit(tell("move"), self.parts.deposit, place)
+
+
+class Release(NamedTuple("Release", [("parts", Parts)]), EntryBody):
+    """A player gives the cards that are due in a sealed game, or the service one that it keeps; nobody decides."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "release"
+    AUTHOR: ClassVar = Author.GIVER_OR_SERVICE
+    EFFECT: ClassVar = Effect.RELEASES
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Release:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, (), ("close", "deposit", "give"))
+        if "close" not in fields and "give" not in fields:
+            raise MalformedError(tell("release"), tell("it brings nothing"))
+        return cls(read_parts(fields))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the body."""
+        return self.parts.to_json()
+
+    @property
+    def effect(self) -> Effect:
+        """At the end of a round it ends the turn, as a `reveal` does."""
+        return Effect.SETTLES if self.parts.close is not None else Effect.RELEASES
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
+        """Takes in the cards. At the end of a round both secrets are revealed with it."""
+        course.expect(self.KIND, Stage.PLAY)
+        sealed, state, seat, ruleset = course.sealed, course.state, course.debtor, course.setup.ruleset
+        if sealed is not None and entry.by == SERVER_NAME:
+            return course.advance(knowledge, (), state, sealed=self._release_deposit(sealed, course))
+        if sealed is None or seat is None:
+            raise IllegalError(tell("{by} owes no release", by=entry.by))
+        turned: tuple[Reveal, ...] = ()
+        if state.due is Due.REVEAL:
+            if self.parts.close is None:
+                raise MalformedError(tell("release"), tell("it needs a close"))
+            sealed = sealed._replace(now=turn_up(sealed.now, ruleset, seat, self.parts.close))
+            turned = reveals(sealed, state)
+            for reveal in turned:
+                state = state.apply(reveal)
+        demand_of_release(sealed, state, course.draws, seat).verify(self.KIND, self.parts, ruleset)
+        after, events = course.advance(knowledge, turned, state, sealed=sealed.with_give(self.parts.give))
+        assert after.sealed is not None
+        place = deposit_place(after.sealed, after.state, after.draws, seat)
+        return after._replace(sealed=after.sealed.with_deposit(self.KIND, self.parts.deposit, place)), events
+
+    def _release_deposit(self, sealed: Sealed, course: Course) -> Sealed:
+        """Takes in the draw that the service has kept, and nothing else."""
+        due = sealed.due_deposit(course.state, course.draws)
+        assert due is not None  # `Course.apply` has checked that the service owes it
+        Demand((due.round, (due.position,))).verify(self.KIND, self.parts, course.setup.ruleset)
+        give = self.parts.give
+        if self.parts.deposit is not None or give is None or give.digest != due.digest:
+            raise IllegalError(tell("it is not what was deposited"))
+        return sealed.with_give(give)
 
 
 class RevealBody(NamedTuple("RevealBody", [("openings", tuple[Opening, ...])]), EntryBody):

@@ -14,9 +14,11 @@ from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import verify_entropy
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
-from hkoji.game.dealer import Dealer, Terms, parse_terms
+from hkoji.game.dealer import Dealer, Publishes, Terms, parse_terms
 from hkoji.game.held_keys import GATEWAY, Gateway, HeldKey, mail_json, read_certified, strong_gateway
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.sealed_parts import NO_PARTS, PART_KEYS, Parts, read_parts
+from hkoji.game.sealing import Demand, Sealed, demand_of_seed, deposit_with_seed
 from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64, exactly, is_name, read_hex, read_signature
@@ -82,7 +84,8 @@ def begin(entry: Entry, body: EntryBody) -> Course:
     if not isinstance(body, Offer) or entry.by != SERVER_NAME:
         raise MalformedError(tell("log"), tell("its first entry is not the service's offer"))
     setup = Setup(entry.game, body.ruleset, body.terms, body.server_key, body.agreement)
-    return Course(setup, 0, entry.head, Stage.OPEN, body.ruleset.initial())
+    sealed = Sealed() if body.terms.publishes is Publishes.NEVER else None
+    return Course(setup, 0, entry.head, Stage.OPEN, body.ruleset.initial(), sealed=sealed)
 
 
 class _OpenFields(NamedTuple):
@@ -91,6 +94,7 @@ class _OpenFields(NamedTuple):
     invite: Invite | LinkInvite | None = None
     gateway: Gateway | None = None
     mail: MailClaim | None = None
+    parts: Parts = NO_PARTS
 
 
 class Open(_OpenFields, EntryBody):
@@ -104,25 +108,25 @@ class Open(_OpenFields, EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Open:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("entropy_commit", "invite", "key"), (GATEWAY, MAIL))
+        fields = read_fields(body, cls.KIND, ("entropy_commit", "invite", "key"), (GATEWAY, "lock", MAIL))
         # All forms are checked before a weak key is refused, which an audit reports in a later step.
         commit, key = read_hex(fields["entropy_commit"], "entropy_commit"), read_key_form(fields["key"], "key")
         gateway, mail = read_certified(fields)
-        given = fields["invite"]
+        given, parts = fields["invite"], read_parts(fields) if "lock" in fields else NO_PARTS
         if given is None:
-            return cls(commit, require_strong(key), None, strong_gateway(gateway), mail)
+            return cls(commit, require_strong(key), None, strong_gateway(gateway), mail, parts)
         if isinstance(given, dict) and "link" in given:
             given = exactly(given, "invite", ("link", "sig"))
             link, sig = read_key_form(given["link"], "invite link"), read_signature(given["sig"], "invite")
             held = strong_gateway(gateway)
-            return cls(commit, require_strong(key), LinkInvite(require_strong(link), sig), held, mail)
+            return cls(commit, require_strong(key), LinkInvite(require_strong(link), sig), held, mail, parts)
         given = exactly(given, "invite", ("key", "name"))
         if not isinstance(given["name"], str) or not is_name(given["name"]):
             raise MalformedError(tell("invite"), tell("name is not a player's name"))
         other = None if given["key"] is None else read_key_form(given["key"], "invite key")
         held = strong_gateway(gateway)
         invite = Invite(given["name"], None if other is None else require_strong(other))
-        return cls(commit, require_strong(key), invite, held, mail)
+        return cls(commit, require_strong(key), invite, held, mail, parts)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
@@ -136,7 +140,8 @@ class Open(_OpenFields, EntryBody):
             "invite": invite,
             "key": self.key.text,
         }
-        return {**body, **mail_json(self.mail, self.gateway)}
+        body |= mail_json(self.mail, self.gateway)
+        return body if self.parts is NO_PARTS else body | self.parts.to_json()
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Seats the host."""
@@ -155,7 +160,11 @@ class Open(_OpenFields, EntryBody):
             entropy_commits=(self.entropy_commit, None),
             held_keys=(HeldKey(0, self.gateway, entry.seq),) if self.gateway else (),
         )
-        return course._replace(setup=setup, stage=Stage.JOIN), ()
+        sealed = course.sealed
+        if sealed is not None:
+            Demand(lock=True).verify(self.KIND, self.parts, setup.ruleset)
+            sealed = sealed.with_lock(0, self.parts.lock, entry.prev)
+        return course._replace(setup=setup, stage=Stage.JOIN, sealed=sealed), ()
 
     @property
     def certificate(self) -> Gateway | None:
@@ -272,6 +281,7 @@ def _next_statement(course: Course, entropy_commit: str, key: PublicKey, name: s
 class _SeedFields(NamedTuple):
     entropy: str
     mail: MailClaim | None = None
+    parts: Parts = NO_PARTS
 
 
 class Seed(_SeedFields, EntryBody):
@@ -286,13 +296,15 @@ class Seed(_SeedFields, EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Seed:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("entropy",), (MAIL,))
+        fields = read_fields(body, cls.KIND, ("entropy",), ("deposit", "give", "lock", MAIL))
         mail = read_mail(fields[MAIL], none=True) if MAIL in fields else None
-        return cls(read_hex(fields["entropy"], "entropy"), mail)
+        parts = read_parts(fields) if fields.keys() & PART_KEYS else NO_PARTS
+        return cls(read_hex(fields["entropy"], "entropy"), mail, parts)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
-        return {"entropy": self.entropy, **mail_json(self.mail)}
+        body: dict[str, JsonValue] = {"entropy": self.entropy, **mail_json(self.mail)}
+        return body if self.parts is NO_PARTS else body | self.parts.to_json()
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
         """Adds the entropy. The host's comes second; public chance follows it, if there is any, else the first deal."""
@@ -302,6 +314,12 @@ class Seed(_SeedFields, EntryBody):
         verify_entropy(setup.game, seat, self.entropy, setup.entropy_commits[seat], entry.seq)
         host, guest = setup.entropy
         setup = setup._replace(entropy=(self.entropy, guest) if seat == 0 else (host, self.entropy))
+        sealed = course.sealed
+        if sealed is not None:
+            demand_of_seed(setup.ruleset, seat).verify(self.KIND, self.parts, setup.ruleset)
+            sealed = sealed.with_lock(seat, self.parts.lock, entry.prev).with_give(self.parts.give)
+            sealed = sealed.with_deposit(self.KIND, self.parts.deposit, deposit_with_seed(setup.ruleset, seat))
+        course = course._replace(sealed=sealed)
         if seat == 1:
             return course._replace(setup=setup, stage=Stage.HOST_SEED), ()
         if setup.ruleset.chance():

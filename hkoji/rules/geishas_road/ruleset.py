@@ -44,7 +44,7 @@ from hkoji.rules.geishas_road.actions import (
 )
 from hkoji.rules.geishas_road.position import GeishasRoadOptions, GeishasRoadPosition
 from hkoji.rules.geishas_road.road import Road, answers
-from hkoji.rules.protocol import Due, Hidden, Json, close
+from hkoji.rules.protocol import Due, Hidden, Json, State, close
 
 HAND, DRAWS = 6, 8
 _X: Final = PACK.unknown
@@ -364,6 +364,10 @@ class GeishasRoad:
     def initial(self) -> GeishasRoadState:
         """The state before any event."""
         return initial(self, FIRST[self.first])
+
+    def next_first(self, state: State) -> Seat | None:  # noqa: ARG002
+        """None: the loser of the round picks."""
+        return None
 
     def to_json(self) -> dict[str, Json]:
         """The `ruleset` object of the log: every option is always present."""

@@ -28,7 +28,7 @@ from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Reveal, S
 from hkoji.rules.hanamikoji import actions, position
 from hkoji.rules.hanamikoji.actions import ALL_USED, NAMES, PACK, SECRET, TRADE_OFF, answers, choice_set, read, taken
 from hkoji.rules.hanamikoji.position import HanamikojiOptions, HanamikojiPosition
-from hkoji.rules.protocol import Due, Hidden, Json, close
+from hkoji.rules.protocol import Due, Hidden, Json, State, close
 
 HAND, DRAWS, ASIDE = 6, 8, 1
 _X: Final = PACK.unknown
@@ -308,6 +308,11 @@ class Hanamikoji:
     def initial(self) -> HanamikojiState:
         """The state before any event."""
         return initial(self, FIRST[self.first])
+
+    def next_first(self, state: State) -> Seat | None:
+        """The other seat."""
+        assert isinstance(state, HanamikojiState)
+        return None if state.first is None else 1 - state.first
 
     def to_json(self) -> dict[str, Json]:
         """The `ruleset` object of the log: every option is always present."""

@@ -23,6 +23,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 STATUS: Final[dict[type[errors.HkojiError], int]] = {
     errors.InvalidError: 400,
     errors.CommitmentError: 400,
+    errors.ProofError: 400,
     errors.LoginError: 401,
     errors.SignatureError: 403,
     errors.ForbiddenError: 403,

@@ -142,6 +142,7 @@ def assert_agreed(table: Table, before: Table | None = None) -> None:
     by_seq: dict[int, tuple[Opening, ...]] = {}
     for opening in refereed.openings:
         by_seq[opening.seq] = (*by_seq.get(opening.seq, ()), opening)
+    assert refereed.seed is not None
     referee = _whole(replay(lines, FullKnowledge(refereed.seed, by_seq)), lines)
     assert referee.steps[-1].course == course
     assert fold(table.ruleset, referee.events) == course.state

@@ -98,6 +98,7 @@ def judged(story: Story) -> Iterator[str]:
     openings: dict[int, list[Opening]] = {}
     for opening in table.refereed.openings:
         openings.setdefault(opening.seq, []).append(opening)
+    assert table.refereed.seed is not None
     known = FullKnowledge(table.refereed.seed, {seq: tuple(each) for seq, each in openings.items()})
     whole = replay(table.lines, known)
     if whole.stop is not None:

@@ -16,7 +16,6 @@ from hkoji import referee
 from hkoji.audit.log_audit import audit
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.dealer import seed_fits
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
@@ -168,7 +167,7 @@ def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:
     assert stored.secrets is not None
     game = stored.summary.game
     offer = parse_body(lines[0].entry.kind, lines[0].entry.body)
-    if isinstance(offer, entry_kinds.Offer) and not seed_fits(offer.terms, game, stored.secrets.seed):
+    if isinstance(offer, entry_kinds.Offer) and not offer.terms.fits(game, stored.secrets.seed):
         yield tell("the seed is not the one committed to")
     held = {(opening.seq, opening.part): opening for opening in stored.secrets.openings}
     for line in lines:
