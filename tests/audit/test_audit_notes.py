@@ -40,9 +40,18 @@ def count_turns(entries: list[dict[str, Any]]) -> int:
         if kind in ("seed", "move"):
             turns += by != author
             author = by
+        elif kind == "release" and by != "server":  # a turn of its own, within that of the other seat
+            turns += 1
+            author = None if "close" in entry["body"] else author
         elif kind in ("chance", "reveal"):
             author = None
     return turns
+
+
+def count_proofs(bodies: list[dict[str, Any]]) -> int:
+    """The proofs of a sealed game: one for each lock, share, close, and card shown or hidden."""
+    whole = sum(part in body for body in bodies for part in ("lock", "give", "close"))
+    return whole + sum(len(body.get("show", {}).get("copies", ())) + len(body.get("hide", ())) for body in bodies)
 
 
 @pytest.mark.parametrize("path", GAMES, ids=lambda path: path.stem)
@@ -54,8 +63,9 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     bodies = [entry["body"] for entry in entries]
     end = bodies[-2] if kinds["unseal"] else bodies[-1]
     finished = bool(kinds["end"])
-    unopened = finished and end["seed"] is None and not kinds["unseal"]
-    seed_is_known = finished and not unopened
+    sealed = bodies[0]["dealer"]["name"] == "sealed/v1"
+    unopened = finished and end["seed"] is None and not kinds["unseal"] and not sealed
+    seed_is_known = finished and not unopened and not sealed
     dealt = seed_is_known and kinds["seed"] == 2
     proofs = kinds["rekey"] + sum(1 + bool(body["revocation"]) for body in bodies if "revocation" in body)
     openings = sum(len(body.get("openings", ())) for body in bodies)
@@ -78,8 +88,10 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     assert notes[AuditStep.TIMES] == f"{len(entries)} receipts{on_the_clock}"
     still = f", {closed} still closed" * bool(closed) + ", the seed still unopened" * unopened
     assert notes[AuditStep.COMMITMENTS] == f"{opened} opened{still}"
-    assert notes[AuditStep.DEAL].endswith("dealt from the seed" if dealt else "unopened" if unopened else "reached")
-    known = "" if seed_is_known else ", as far as cards are open"
+    by_players = f"dealt by alice and bob, {count_proofs(bodies)} proofs"
+    last = by_players if sealed else "dealt from the seed" if dealt else "unopened" if unopened else "reached"
+    assert notes[AuditStep.DEAL].endswith(last)
+    known = "" if seed_is_known or sealed else ", as far as cards are open"
     assert notes[AuditStep.REPLAY] == f"{kinds['move']} moves by the rules{known}"
     if not finished:
         assert notes[AuditStep.RESULT] == "not reached: the game is still running"
@@ -90,7 +102,9 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
         assert notes[AuditStep.RESULT] == f"a shared win, {REASONS[end['result']['reason']]}"
     else:
         winner = names[end["result"]["winner"]]
-        assert notes[AuditStep.RESULT] == f"{winner} wins {REASONS[end['result']['reason']]}"
+        never = sum(len(body.get("hide", ())) - ("close" in body) for body in bodies)
+        left = f"; {never} card{'s' * (never > 1)} never opened" * bool(never)
+        assert notes[AuditStep.RESULT] == f"{winner} wins {REASONS[end['result']['reason']]}{left}"
 
     bare = audit(format_log(parse_log(text), receipts=False))
     assert dict(bare.notes) == {**notes, AuditStep.TIMES: f"no receipts{on_the_clock}"}

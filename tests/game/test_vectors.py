@@ -23,12 +23,12 @@ from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import format_rounds
 from tests.support.shell import run
 from tests.support.shell_audit import by_hkoji, by_script, missing_tools
-from tests.support.vectors import expected_keys
+from tests.support.vectors import expected_keys, games
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 KNOWN: dict[str, list[dict[str, Any]]] = json.loads((VECTORS / "commitments.json").read_text())  # Any: JSON
 LOGS: dict[str, Any] = json.loads((VECTORS / "logs.json").read_text())  # Any: JSON
-GAMES: dict[str, dict[str, Any]] = json.loads((VECTORS / "games" / "games.json").read_text())  # Any: JSON
+GAMES = games()
 RULESETS: dict[str, Ruleset] = {"hanamikoji": Hanamikoji("random"), "geishas-road": GeishasRoad("random", "random")}
 
 

@@ -16,11 +16,16 @@ import pytest
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.cli.files import LogBytes, split
+from hkoji.errors import HkojiError
+from hkoji.game.dealer import Publishes
+from hkoji.game.entry_kinds import Offer, parse_body
+from hkoji.log.line import parse_log
 from hkoji.log.public_key import PublicKey
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "spec" / "audit.sh"
 TOOLS = ("bash", "jq", "openssl", "ssh-keygen", "sha256sum")
 
+_SEALED = "7 deal         NOT UNDERSTOOD: proofs need sealed.py"
 _FOUND = re.compile(r"([1-7]) \w+ +(FINDING|NOT UNDERSTOOD) at entry ([0-9]+): .+")
 
 
@@ -38,10 +43,10 @@ def tools() -> None:
 
 
 class Verdict(NamedTuple):
-    """An audit's verdict on steps 1 to 7.
+    """An audit's verdict on steps 1 to 7; in a sealed game, of which nobody deals the cards, on steps 1 to 6.
 
-    `exit` is the script's; `found` are (step, entry) in the order of the steps; `rules_end` is the entry at which a
-    step of the rules (8 or 9) stops, which the script cannot know. `names` says of each finding whom it convicts, in
+    `exit` is the script's; `found` are (step, entry) in the order of the steps; `rules_end` is the entry at which one
+    of the steps after these stops, which the script cannot know. `names` says of each finding whom it convicts, in
     words; the script names nobody.
     """
 
@@ -63,12 +68,25 @@ class Verdict(NamedTuple):
 def by_hkoji(log: bytes, pins: ExpectedKeys) -> Verdict:
     """The verdict of `hkoji audit`, without the steps that need the rules."""
     result = audit(_read(log), pins)
-    known = [finding for finding in result.findings if finding.step <= AuditStep.DEAL]
-    rules = [finding.entry for finding in result.findings if finding.step > AuditStep.DEAL]
-    status = 1 if any(finding.understood for finding in known) else 3 if known else 0
+    sealed = is_sealed(log)
+    last = AuditStep.COMMITMENTS if sealed else AuditStep.DEAL
+    known = [finding for finding in result.findings if finding.step <= last]
+    rules = [finding.entry for finding in result.findings if finding.step > last]
+    stands = not any(finding.entry == 0 for finding in known)
+    status = 1 if any(finding.understood for finding in known) else 3 if known or (sealed and stands) else 0
     found = tuple((int(finding.step), finding.entry or 0) for finding in known)
     names = tuple(finding.signer or "" for finding in known)
     return Verdict(status, found, result.holds, rules[0] if rules else None, names)
+
+
+def is_sealed(log: bytes) -> bool:
+    """Whether a log begins with the offer of a sealed game, true or not."""
+    try:
+        entry = parse_log(log.splitlines(keepends=True)[0])[0].entry
+        body = parse_body(entry.kind, entry.body)
+    except (HkojiError, IndexError):
+        return False
+    return isinstance(body, Offer) and body.terms.publishes is Publishes.NEVER
 
 
 def _read(log: bytes) -> bytes:
@@ -133,9 +151,11 @@ def by_script(path: Path, pins: ExpectedKeys) -> Verdict:
     done = run(path, pins)
     assert done.returncode in (0, 1, 3), done
     assert not done.stderr, done
-    found = tuple((int(m[1]), int(m[3])) for line in done.stdout.splitlines() if (m := _FOUND.fullmatch(line)))
-    assert done.stdout.count("FINDING") + done.stdout.count("NOT UNDERSTOOD") == len(found), done
-    assert bool(found) == bool(done.returncode), done
-    holds = re.fullmatch(r"([0-9]+) of [0-9]+ entries hold.*", done.stdout.splitlines()[-1])
+    lines = done.stdout.splitlines()
+    found = tuple((int(m[1]), int(m[3])) for line in lines if (m := _FOUND.fullmatch(line)))
+    sealed = lines.count(_SEALED)
+    assert done.stdout.count("FINDING") + done.stdout.count("NOT UNDERSTOOD") == len(found) + sealed, done
+    assert bool(found or sealed) == bool(done.returncode), done
+    holds = re.fullmatch(r"([0-9]+) of [0-9]+ entries hold.*", lines[-1])
     assert holds, done
     return Verdict(done.returncode, found, int(holds[1]))

@@ -22,11 +22,16 @@ GAMES = Path(__file__).parents[1] / "data" / "vectors" / "games"
 WHO = ("the service", "a player", "service and player together", "anybody")
 
 
+LATER = "test_attacks_sealed.py"
+"""The attacks in sealed games, which no service offers yet. Their rows come with the first one that does."""
+
+
 def attacks() -> list[str]:
-    """The tests of all modules of attacks."""
+    """The tests of all modules of attacks that the page is about."""
     return [
         node.name
         for module in sorted(Path(__file__).parent.glob("test_*attacks*.py"))
+        if module.name != LATER
         for node in ast.parse(module.read_text()).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
