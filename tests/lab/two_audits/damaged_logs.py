@@ -26,7 +26,7 @@ from tests.lab.two_audits.damaged_held import OF_HELD, OF_LINKS, held_tables, li
 from tests.support.curve import encode_point, encodings, small_order
 from tests.support.drafts import Draft, Sign, draft, other_than_ssh_keygen, pins, write, write_log
 from tests.support.table import Table, new_game
-from tests.support.vectors import expected_keys
+from tests.support.vectors import expected_keys, games
 
 DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
 Bytes = Callable[[random.Random, bytes], bytes]
@@ -496,9 +496,7 @@ def _later(rng: random.Random, drafts: list[Draft]) -> None:
         case 0:
             drafts[0].body["requires"] = rng.choice([["tea"], ["a", "b"], ["a", 1], [[]], "tea", [""]])
         case 1:
-            drafts[0].body["dealer"] = rng.choice(
-                [{"name": "sealed/v1"}, {"name": 1}, {"joint": "ab"}, "server/v1", []]
-            )
+            drafts[0].body["dealer"] = rng.choice([{"name": "joint/v1"}, {"name": 1}, {"joint": "ab"}, "server/v1", []])
         case 2:
             drafts[0].body["ruleset"] = rng.choice(
                 [{"name": "go", "version": 1}, {"name": "hanamikoji", "version": 2}, {"name": "go"}]
@@ -679,7 +677,7 @@ def golden() -> Iterator[Case]:
     vectors = json.loads((folder.parent / "logs.json").read_text())
     for vector in vectors["logs"]:
         yield Case(vector["what"], vector["log"].encode(), {})
-    for name, facts in json.loads((folder / "games.json").read_text()).items():
+    for name, facts in games().items():
         known = expected_keys(facts)
         lines = (folder / name).read_bytes().splitlines(keepends=True)
         for count in range(len(lines), 0, -1):

@@ -17,6 +17,7 @@ from tests.support.chance import ENVIRONMENT
 from tests.support.page_audit import by_page
 from tests.support.page_modules import ENGINES
 from tests.support.shell_audit import by_hkoji
+from tests.support.vectors import FOLDER
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -31,3 +32,10 @@ def test_the_page_agrees_on_one_log_of_every_sort_of_damage(engine: BrowserName)
     ]
     assert differences == []
     assert len(logs) > 90
+
+
+def test_the_page_does_not_understand_the_dealer_of_a_sealed_game() -> None:
+    logs = sorted(FOLDER.glob("sealed-*.jsonl"))
+    found = by_page("node", ((path.read_bytes(), {}) for path in logs))
+    assert [(each.exit, each.found, each.holds) for each in found] == [(3, ((1, 0),), 0)] * len(logs)
+    assert logs

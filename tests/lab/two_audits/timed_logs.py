@@ -298,17 +298,19 @@ def _no_credit(rng: random.Random, drafts: list[Draft]) -> None:
         del drafts[number], times[number]
         _renumber(drafts, number, -1)
     else:
-        _put_in(drafts, times, number + rng.randrange(2), copy.deepcopy(drafts[number]), times[number])
+        put_in(drafts, times, number + rng.randrange(2), copy.deepcopy(drafts[number]), times[number])
     retime(drafts, times)
 
 
-def _put_in(drafts: list[Draft], times: Times, number: int, new: Draft, at: str) -> None:
+def put_in(drafts: list[Draft], times: Times, number: int, new: Draft, at: str) -> None:
+    """Puts a line, with its time of record, before entry `number`."""
     drafts.insert(number, new)
     times.insert(number, at)
     _renumber(drafts, number, 1)
 
 
-def _made(drafts: list[Draft], kind: str, body: dict[str, Any]) -> Draft:
+def made(drafts: list[Draft], kind: str, body: dict[str, Any]) -> Draft:
+    """An entry of the service, which has no place yet."""
     value = {**copy.deepcopy(drafts[0].value), "body": body, "by": "server", "kind": kind}
     return Draft(value, drafts[0].signer, drafts[0].namespace, drafts[0].service)
 
@@ -328,14 +330,14 @@ def _one_more(rng: random.Random, drafts: list[Draft]) -> None:
         "resign": {},
     }
     kind = rng.choice(sorted(body))
-    new = _made(drafts, kind, body[kind])
+    new = made(drafts, kind, body[kind])
     authors = [each for each in drafts if each.kind in ("open", "join")]
     if kind == "annul" and len(authors) > 1:
         new.callers = tuple((each.value["by"], each.signer) for each in authors)
     if kind == "resign" and authors:
         author = rng.choice(authors)
         new.value["by"], new.signer, new.namespace = author.value["by"], author.signer, author.namespace
-    _put_in(drafts, times, number, new, at if kind != "credit" else times[number - 1])
+    put_in(drafts, times, number, new, at if kind != "credit" else times[number - 1])
     retime(drafts, [*times[: number + 1], *(max(at, each) for each in times[number + 1 :])])
 
 
