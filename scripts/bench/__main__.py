@@ -28,6 +28,7 @@ from scripts.bench import (
     postgres,
     rules,
     scale,
+    sealed,
     stats,
     store,
     views,
@@ -57,6 +58,7 @@ BENCHMARKS = {
     "command": command.run,
     "stats": stats.run,
     "scale": scale.run,
+    "sealed": sealed.run,
 }
 
 

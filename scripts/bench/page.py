@@ -80,6 +80,13 @@ ROWS: Final[dict[str, dict[str, str]]] = {
         "waiting for me, the statement alone, µs": "",
         "size on disk, against the payload of the tables": "at most 1.35",
     },
+    "sealed": {
+        "a lock that is made: time": "at most 350",
+        "a lock that is checked: time": "at most 340",
+        "a player's round that is made: time": "at most 1400",
+        "a round of both players that is checked: time": "at most 2700",
+        "a round of both players that is checked in plain Python: time": "",
+    },
     "rules": {
         "random play at Hanamikoji, decisions a second": "",
         "parse of a log, entries a second": "",
