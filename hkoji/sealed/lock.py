@@ -25,11 +25,6 @@ class Lock(NamedTuple):
     proof: bytes
 
 
-def lock_proof_bytes(size: int) -> int:
-    """The length of the proof of a lock of `size` cards."""
-    return BYTES * (4 * size + 5)
-
-
 def make_lock(
     combine: Combine, place: Place, before: Sequence[bytes], number: int, order: Sequence[int], nonces: NonceSource
 ) -> Lock:

@@ -30,7 +30,6 @@ from hkoji.sealed.transcript import NonceSource, Place, ProofTranscript
 
 BRANCH_BYTES: Final = SHORT_BYTES + BYTES
 """The length of a short challenge with its response."""
-CLOSE_BYTES: Final = SHORT_BYTES + 3 * BYTES
 
 
 # --- shares -----------------------------------------------------------------------------------------------------------
@@ -46,17 +45,6 @@ class ShareStatement(NamedTuple):
     key: bytes
     deck: tuple[bytes, ...]
     """The points at these positions, in their order."""
-
-
-def share_bytes(count: int) -> int:
-    """The length of a share of `count` positions."""
-    return BYTES * count + BRANCH_BYTES
-
-
-def tokens_in(shares: bytes) -> tuple[bytes, ...]:
-    """The tokens of a share, in the order of its positions."""
-    end = len(shares) - BRANCH_BYTES
-    return tuple(shares[begin : begin + BYTES] for begin in range(0, end, BYTES))
 
 
 def make_share(combine: Combine, share: ShareStatement, number: int, nonces: NonceSource) -> bytes:

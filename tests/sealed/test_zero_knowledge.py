@@ -16,12 +16,12 @@ from typing import Final
 import pytest
 
 from hkoji.errors import ProofError
+from hkoji.game.sealed_parts import BRANCH, CLOSE, POINT
 from hkoji.sealed import ristretto, sodium, transcript
 from hkoji.sealed.cards import base_points, blind_point
 from hkoji.sealed.group import GENERATOR, Combine
 from hkoji.sealed.lock import make_lock
 from hkoji.sealed.proofs import (
-    CLOSE_BYTES,
     CloseStatement,
     HiddenStatement,
     ShareStatement,
@@ -30,7 +30,6 @@ from hkoji.sealed.proofs import (
     make_hidden,
     make_share,
     make_shown,
-    share_bytes,
 )
 from hkoji.sealed.transcript import Nonces, NonceSource, Place, ProofTranscript
 from tests.support.sealed import (
@@ -184,13 +183,13 @@ def test_lengths_depend_on_sizes_alone(dealt: Dealt) -> None:
     """Neither on the seat, nor on the cards, nor on which token it is."""
     for numbers in ((0,), (9,), (0, 1, 2, 3, 4, 5), (0, 1, 2, 3, 4, 5, 6)):
         found = {len(dealt.share(giver, numbers).texts[0]) for giver in (0, 1)}
-        assert found == {32 * len(numbers) + 48} == {share_bytes(len(numbers))}
+        assert found == {32 * len(numbers) + 48} == {POINT * len(numbers) + BRANCH}
     for count in (7, 10):
         tokens = (0, count - 1)
         assert {len(dealt.show(seat, i, count=count).texts[0]) for i in tokens for seat in (0, 1)} == {48 * count}
         assert {len(dealt.hide(seat, i, count=count).texts[0]) for i in tokens for seat in (0, 1)} == {32 + 48 * count}
     chosen = ((0, 1, 2), (9, 4, 3), (5,), (7, 8))
-    assert {len(dealt.close(seat, hidden).texts[0]) for hidden in chosen for seat in (0, 1)} == {112} == {CLOSE_BYTES}
+    assert {len(dealt.close(seat, hidden).texts[0]) for hidden in chosen for seat in (0, 1)} == {112} == {CLOSE}
     for party in dealt.parties:
         assert [len(text) for text in party.lock.texts] == [32 * 21, 32, 32 * (4 * 21 + 5)]
 

@@ -1,8 +1,8 @@
 """Transcripts, commitments and provers of sealed games, a second time, from docs/spec/sealed.md.
 
 The provers make any proof that one asks for: nobody holds them to the truth. So an honest proof of theirs shows that
-the package reads the page as they do, and with a lie they are the strongest cheats that keep to the form. Of the
-package they use the sum of products in the group, and the named tuples of statements.
+the package reads the page as they do, and with a lie they are the strongest cheats that keep to the form. They
+use the package's sum of products in the group, and its named tuples of statements.
 """
 
 from __future__ import annotations

@@ -820,7 +820,7 @@ def test_no_close_or_a_close_that_is_not_due() -> None:
 
 
 def test_a_move_instead_of_a_release_that_is_owed() -> None:
-    """Of the debtor, and of the seat that waits for its draw."""
+    """Neither the debtor may make it, nor the seat that waits for its draw."""
     table = at(answered)
     seat, body = table.owed()
     assert table.course.debtor == seat
