@@ -56,12 +56,23 @@ class OpeningModel(TypedDict):
     seq: int
 
 
+class DepositModel(TypedDict):
+    """A draw of a sealed game that the service is to keep."""
+
+    at: list[int]
+    """Its position"""
+    round: int
+    shares: str
+    """Base64"""
+
+
 class SubmissionModel(TypedDict):
-    """An entry's exact text, its signature, and the openings of the cards it hides."""
+    """An entry's exact text, its signature, the openings of the cards it hides, and the draw that it deposits."""
 
     entry: str
     sig: str
     opening: NotRequired[list[OpeningModel]]
+    deposit: NotRequired[DepositModel]
 
 
 class LineModel(TypedDict):
@@ -188,6 +199,10 @@ class ServiceModel(TypedDict):
     registration: Literal["open", "code", "closed"]
     """The people who may register: anyone, those with a code from the operator, nobody"""
     rulesets: list[str]
+    dealers: list[str]
+    """The dealers with which a game can be offered"""
+    operators: list[Name]
+    """The players who run the service, as its operator states"""
     mail: str | None
     """The service's mail address; null if nobody can play by mail here"""
     web: bool
@@ -292,6 +307,8 @@ class SummaryModel(TypedDict):
     """Whether deadline and `slack` have passed, and the game goes on all the same"""
     by_mail: dict[Name, Literal["checked", "claimed", "word"]]
     """The players for whom the service has signed, with the grades of their seats"""
+    dealer: Literal["duplicate/v1", "sealed/v1", "server/v1"]
+    """`sealed/v1` of a sealed game"""
     result: ResultModel | None
 
 

@@ -16,6 +16,7 @@ from hkoji.game.agreement import read_agreement
 from hkoji.game.clock import Outage, read_outage
 from hkoji.game.commitments import Opening, parse_opening
 from hkoji.game.course import OVER, STATUSES
+from hkoji.game.dealer import SERVER_V1
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
 from hkoji.game.position import SLACK_SECONDS
@@ -367,7 +368,8 @@ def read_summary(value: SummaryModel) -> dict[str, Any]:  # Any: JSON
     # The client names a folder after the id, so it must not be a path.
     if not is_hex(value["game"], 32):
         raise ValueError("a game's id is 32 hex digits")
-    return {**value, "by_mail": by_mail}
+    dealer = read_text(value.get("dealer", SERVER_V1))
+    return {**value, "by_mail": by_mail, "dealer": dealer}
 
 
 def _check_result(status: object, result: ResultModel | None) -> None:

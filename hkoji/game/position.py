@@ -165,6 +165,7 @@ def summarise(course: Course, first: Line, last: Line) -> dict[str, Any]:  # Any
         "actor": course.actor,
         "to_move": course.to_move,
         "by_mail": {name: grade.value for name, grade in setup.by_mail.items()},
+        "dealer": setup.terms.name,
         "created": time_of_record(first),
         "updated": time_of_record(last),
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,

@@ -21,6 +21,8 @@ from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError
 from hkoji.game.agreement import DAY
+from hkoji.game.dealer import SEALED_V1, SERVER_V1
+from hkoji.log.canonical import is_name
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
 from hkoji.processors import processors
@@ -48,6 +50,12 @@ _ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*
 def _split(value: Any) -> Any:  # Any: a source may give any value
     """Splits a text at commas and spaces; in TOML the setting is a list."""
     return [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
+
+
+def _player(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(tell("it has to be names of players, separated by commas"))
+    return text
 
 
 def _network(text: str) -> str:
@@ -192,6 +200,10 @@ class Settings(BaseSettings):
     """How many games a player may ask for in 24 hours; further requests get 429; 0: any number."""
     daily_offers_of_new: int = Field(default=5, ge=0)
     """How many games a player may ask for in the first 24 hours after registering; 0: as many as others."""
+    sealed: bool = True
+    """Whether players may ask for sealed games (beta): nobody but they see their cards, the operator neither."""
+    operators: Annotated[tuple[Annotated[str, AfterValidator(_player)], ...], NoDecode, BeforeValidator(_split)] = ()
+    """Players who run this service, as in `alice,bob`: others leave it no draws in sealed games against them."""
     webhook_private: bool = False
     """Whether webhooks may be in your own network: at private addresses, any port, and by http at these addresses."""
     mail: Annotated[str, AfterValidator(read_own_address)] | None = None
@@ -371,6 +383,11 @@ def _where(name: str, file: str, *, by_flag: bool) -> str:
         flag = name.replace("_", "-")
         return tell("set it by --{flag}, by {variable} or in {file}", flag=flag, variable=variable, file=file)
     return tell("set it by {variable} or in {file}", variable=variable, file=file)
+
+
+def dealers(settings: Settings) -> list[str]:
+    """Returns the names of the dealers with which players can ask for a game, in order."""
+    return [SEALED_V1, SERVER_V1] if settings.sealed else [SERVER_V1]
 
 
 def registers_by_mail(settings: Settings) -> bool:

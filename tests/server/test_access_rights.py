@@ -225,6 +225,7 @@ class Visit:
         history, identity = run(self.hall.store.history(self.game)), run(self.hall.store.identity())
         assert history
         assert identity
+        assert history.secrets.seed is not None
         course = referee.resume(history.lines, history.secrets.seed, history.secrets.openings).course
         salts = {(opening.seq, opening.part): opening.salt for opening in history.secrets.openings}
         hands: Any = course.state.to_json()["hands"]

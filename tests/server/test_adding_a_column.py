@@ -16,12 +16,12 @@ SERVICE = ROOT / "server" / "hkoji_server"
 
 PLACES = {
     "store/tables.py": (
-        "    by_mail: str = Field(sa_type=Text)\n",
-        '    by_mail: str = Field(sa_type=Text)\n    stage: str = Field(default="", sa_type=Text)\n',
+        "    dealer: str = Field(sa_type=Text)\n",
+        '    dealer: str = Field(sa_type=Text)\n    stage: str = Field(default="", sa_type=Text)\n',
     ),
     "store/game_values.py": (
-        "    by_mail: str = NOBODY\n",
-        '    by_mail: str = NOBODY\n    stage: str = ""\n',
+        "    dealer: str = SERVER_V1\n",
+        '    dealer: str = SERVER_V1\n    stage: str = ""\n',
     ),
     "service/games/loaded_games.py": (
         "        link=setup.link.text if",
@@ -34,8 +34,8 @@ REVISION = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0021"
-down_revision = "0020"
+revision = "0022"
+down_revision = "0021"
 branch_labels = None
 depends_on = None
 
@@ -84,7 +84,7 @@ def test_a_column_of_games_needs_four_places(tmp_path: Path) -> None:
         text = path.read_text()
         assert text.count(line) == 1, name
         path.write_text(text.replace(line, instead))
-    (copy / "hkoji_server" / "store" / "migrations" / "versions" / "v0021_stage.py").write_text(REVISION)
+    (copy / "hkoji_server" / "store" / "migrations" / "versions" / "v0022_stage.py").write_text(REVISION)
     database = tmp_path / "hkoji.sqlite3"
     with sqlite3.connect(database) as made:
         made.executescript((DATABASES / "v0020.sql").read_text())

@@ -61,6 +61,12 @@ def serve(
     web: Annotated[
         bool | None, typer.Option("--web/--no-web", help="Whether it has pages for people with a browser [web].")
     ] = None,
+    sealed: Annotated[
+        bool | None, typer.Option("--sealed/--no-sealed", help="Whether it offers sealed games (beta) [sealed].")
+    ] = None,
+    operators: Annotated[
+        str | None, typer.Option(help="The names of the players who run it, as in alice,bob [none].")
+    ] = None,
     max_body: Annotated[int | None, typer.Option(help="The largest request in bytes [16384].")] = None,
     max_connections: Annotated[int | None, typer.Option(help="Most connections of a process [20000].")] = None,
     limit_address: Annotated[str | None, typer.Option(help="The limit for one address [6000/minute], or off.")] = None,

@@ -140,7 +140,7 @@ def summary_text(summary: GameSummary, late: str) -> str:
     """
     (
         game, ruleset, agreement, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated,
-        reason, winner, deadline, link, by_mail,
+        reason, winner, deadline, link, by_mail, dealer,
     ) = summary  # fmt: skip
     result = f'{{"reason":"{reason}","winner":{_number(winner)}}}' if reason else "null"
     overdue = "true" if deadline is not None and deadline < late else "false"
@@ -149,7 +149,7 @@ def summary_text(summary: GameSummary, late: str) -> str:
         f'"by_link":{"false" if link is None else "true"},"seq":{seq},"head":"{head}","round":{round_},'
         f'"actor":{_number(actor)},"to_move":{_text(to_move)},'
         f'"ruleset":{ruleset},"agreement":{agreement},"deadline":{_text(deadline)},"overdue":{overdue},'
-        f'"by_mail":{by_mail},'
+        f'"by_mail":{by_mail},"dealer":"{dealer}",'
         f'"created":"{created}","updated":"{updated}","result":{result}}}'
     )
 

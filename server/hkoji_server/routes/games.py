@@ -35,6 +35,7 @@ from hkoji_server.routes.plain import (
 )
 from hkoji_server.routes.problems import answering, problem, problem_responses, reference
 from hkoji_server.routes.service import UseCases
+from hkoji_server.settings import dealers
 
 JSON_LINES: Final = "application/jsonl"
 ONLY_REPEATS: Final = "hkoji.only-repeats"
@@ -171,6 +172,8 @@ def make_games_router(cases: UseCases) -> APIRouter:
             key=cases.key.public.text,
             registration=cases.settings.registration,
             rulesets=sorted(RULESETS),
+            dealers=dealers(cases.settings),
+            operators=sorted(cases.settings.operators),
             mail=cases.settings.mail,
             web=cases.settings.web,
             push=cases.push.public if cases.settings.web else None,
@@ -189,7 +192,8 @@ def make_games_router(cases: UseCases) -> APIRouter:
     @router.post("/offers", tags=["games"], **answering(wire.OfferModel, 201, 400, 401, 422))
     async def offer(request: models.OfferRequest, player: me) -> Response:
         """Creates a game for the caller to open."""
-        line = await cases.games.offer(parse_ruleset(dict(request.ruleset)), read_agreement(request.agreement), player)
+        ruleset, agreement = parse_ruleset(dict(request.ruleset)), read_agreement(request.agreement)
+        line = await cases.games.offer(ruleset, agreement, player, dealer=request.dealer)
         return JSONResponse({"game": line.entry.game, "line": line_to_json(line)}, 201)
 
     @router.get("/games/{game}", tags=["games"], **answering(wire.SpectatorModel, 200, 400, 404))

@@ -8,6 +8,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hkoji import wire
+from hkoji.game.dealer import SERVER_V1
 from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji_server.service.games.invitations import MOST_KNOWN, Invites
@@ -54,6 +55,7 @@ class OfferRequest(RequestModel):
             }
         ]
     )
+    dealer: str = Field(default=SERVER_V1, description="One of `dealers` of `GET /v1/service`")
     ruleset: dict[str, str | int | None] = Field(
         examples=[{"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 1}]
     )

@@ -8,6 +8,8 @@ from typing import Final, Literal, NamedTuple
 
 from hkoji.game.clock import Way
 from hkoji.game.commitments import Opening
+from hkoji.game.dealer import SERVER_V1
+from hkoji.game.sealed_parts import GivePart
 from hkoji.log.line import Line
 from hkoji_server.store.tables import KeptStatement
 
@@ -60,6 +62,8 @@ class GameSummary(NamedTuple):
     by_mail: str = NOBODY
     """The players for whom the service has signed, with the grades of their seats: an object by name, as canonical
     text."""
+    dealer: str = SERVER_V1
+    """The name of the dealer."""
 
 
 class OfferQuota(NamedTuple):
@@ -72,14 +76,14 @@ class OfferQuota(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewGame:
-    """A game to add: its first line, the player who may open it, and the committed seed.
+    """A game to add: its first line, the player who may open it, and the committed seed; a sealed game has none.
 
     It was decided at the time `at`, with so many `outages`. With a `quota` the player's offers are counted.
     """
 
     summary: GameSummary
     line: Line
-    seed: str
+    seed: str | None
     offered_to: str
     at: str
     outages: int
@@ -111,6 +115,8 @@ MOST_INVITATIONS: Final = 3
 class Append:
     """Lines that follow entry number `seq` with the head `head`, the openings to keep, and the summary after them.
 
+    `deposits` are draws to keep, and `given` those kept before that are deleted, by round and position.
+
     They were decided at the time `at`, with so many `outages`, and with that `deadline` of the game. `at` is the T of
     the first line. `way` is the way of the game's deadline after them, and `way_before` the one in its row, which stays
     if no time runs. `outline` says whether the lines change status, names, grades or result. Most moves do not. `opens`
@@ -138,6 +144,8 @@ class Append:
     key: str = ""
     notices: tuple[NewNotice, ...] = ()
     mail: int | None = None
+    deposits: tuple[GivePart, ...] = ()
+    given: tuple[tuple[int, int], ...] = ()
 
 
 Decide = Callable[[], Append]
@@ -148,9 +156,10 @@ Decide = Callable[[], Append]
 class Secrets:
     """The parts of a game that the service keeps secret until the log reveals them."""
 
-    seed: str
+    seed: str | None
     offered_to: str
     openings: tuple[Opening, ...]
+    deposits: tuple[GivePart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ player adds no other game: on SQLite one transaction writes at a time, and on Po
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -33,6 +33,8 @@ from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way, add_seconds
 from hkoji.game.commitments import Opening
 from hkoji.game.course import OVER
+from hkoji.game.dealer import SEALED_V1
+from hkoji.game.sealed_parts import GivePart
 from hkoji.log.line import Line, StoredLine
 from hkoji.messages.text import plural, tell
 from hkoji_server.store import game_lists
@@ -52,10 +54,11 @@ from hkoji_server.store.game_values import (
     Secrets,
 )
 from hkoji_server.store.migrate import verify_schema
-from hkoji_server.store.sql_steps import SqlSteps, compiled, transaction
+from hkoji_server.store.sql_steps import Row, SqlSteps, compiled, transaction
 from hkoji_server.store.tables import (
     CHALLENGE,
     CODE,
+    DEPOSIT,
     ENTRY,
     GAME,
     OFFER,
@@ -138,10 +141,19 @@ GAME_OPENINGS: Final = (
     .where(OPENING.c.game == _GAME)
     .order_by(OPENING.c.seq, OPENING.c.part)
 )
+GAME_DEPOSITS: Final = (
+    select(GAME.c.seq, GAME.c.dealer, DEPOSIT.c.at, DEPOSIT.c.round, DEPOSIT.c.shares)
+    .join_from(GAME, DEPOSIT, DEPOSIT.c.game == GAME.c.game, isouter=True)
+    .where(GAME.c.game == _GAME)
+    .order_by(DEPOSIT.c.round, DEPOSIT.c.at)
+)
+"""Selects the deposits of a game, each with the number of the game's last entry at that moment; a row at least."""
 _DEADLINE: Final = select(GAME.c.deadline, GAME.c.way).where(GAME.c.game == _GAME)
 _listed: Final = lru_cache(maxsize=256)(game_lists.listed)
 _finished: Final = lru_cache(maxsize=256)(game_lists.finished)
 _going_on: Final = lru_cache(maxsize=8)(game_lists.going_on)
+_TRIES: Final = 8
+"""How often a history is read until all of it is of one moment. Each time another process has just appended."""
 _EXPIRING: Final = (TOKEN, CHALLENGE, CODE)
 
 
@@ -265,20 +277,24 @@ class GameStore(SqlSteps):
     async def history(self, game: str, after: int = -1) -> History | None:
         """Returns the lines of a game after entry number `after`, and its secrets, of one moment."""
         # The deadline first and the statements last: see `History`.
-        reads = (_DEADLINE, _LINES, GAME_SECRET, GAME_OPENINGS, KEPT_STATEMENTS)
-        timed, rows, secret, opened, said = await self._snapshot(
-            *(compiled(each, self._dialect) for each in reads), values={"b_game": game, "b_after": after}
-        )
-        if not secret or not timed:
-            return None
-        ((seed, offered_to),) = secret
-        ((deadline, way),) = timed
-        lines = tuple(StoredLine._make(row).read() for row in rows)
-        # If the statements are read one after the other, entries may be appended in between. Lines and openings are
-        # only ever added, so that those up to the last line found are the ones of its moment.
-        last = lines[-1].entry.seq if lines else after
+        reads = (_DEADLINE, _LINES, GAME_SECRET, GAME_OPENINGS, GAME_DEPOSITS, KEPT_STATEMENTS)
+        for _ in range(_TRIES):
+            timed, rows, secret, opened, deposited, said = await self._snapshot(
+                *(compiled(each, self._dialect) for each in reads), values={"b_game": game, "b_after": after}
+            )
+            if not secret or not timed or not deposited:
+                return None
+            ((seed, offered_to),) = secret
+            ((deadline, way),) = timed
+            lines = tuple(StoredLine._make(row).read() for row in rows)
+            # If the statements are read one after the other, entries may be appended in between. Lines and openings
+            # are only ever added, so that those up to the last line found are the ones of its moment. Deposits are
+            # deleted too: those of another moment are read again, and so are all the others.
+            last = lines[-1].entry.seq if lines else after
+            if deposited[0][0] == last or deposited[0][1] != SEALED_V1:
+                break
         openings = tuple(opening for opening in (Opening(*row) for row in opened) if opening.seq <= last)
-        secrets = Secrets(seed, offered_to, openings)
+        secrets = Secrets(seed, offered_to, openings, read_deposits(deposited))
         return History(lines, secrets, deadline, rows_of(KeptStatement, said), Way(way))
 
     async def games(self, query: Query) -> tuple[GameSummary, ...]:
@@ -317,6 +333,11 @@ class GameStore(SqlSteps):
         return self._hints.listen(listener)
 
 
+def read_deposits(rows: Iterable[Row]) -> tuple[GivePart, ...]:
+    """Returns the deposits in the rows of `GAME_DEPOSITS`."""
+    return tuple(GivePart((at,), number, bytes(shares)) for _, _, at, number, shares in rows if at is not None)
+
+
 def _remove_offers(connection: Connection, games: list[str]) -> None:
-    for table in (STATEMENT, OPENING, ENTRY, SECRET, GAME) if games else ():
+    for table in (STATEMENT, OPENING, DEPOSIT, ENTRY, SECRET, GAME) if games else ():
         connection.execute(delete(table).where(table.c.game.in_(games)))

@@ -24,7 +24,7 @@ from hkoji.messages.text import tell
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
 from hkoji_server.store.game_statements import KEPT_STATEMENTS
 from hkoji_server.store.game_values import GameSummary, Secrets
-from hkoji_server.store.games import GAME_OPENINGS, GAME_SECRET, IDENTITY
+from hkoji_server.store.games import GAME_DEPOSITS, GAME_OPENINGS, GAME_SECRET, IDENTITY, read_deposits
 from hkoji_server.store.location import Location, show_location, verify_exists
 from hkoji_server.store.mail_values import NO_GAME
 from hkoji_server.store.migrate import verify_schema
@@ -35,6 +35,7 @@ from hkoji_server.store.tables import (
     CHALLENGE,
     CHANNEL,
     CODE,
+    DEPOSIT,
     ENTRY,
     GAME,
     OPENING,
@@ -127,11 +128,15 @@ class Maintenance:
             rows = connection.execute(select(*lines).where(ENTRY.c.game == game).order_by(ENTRY.c.seq)).all()
             secret = connection.execute(GAME_SECRET, place).first()
             openings = connection.execute(GAME_OPENINGS, place).all()
+            deposits = connection.execute(GAME_DEPOSITS, place).all()
             statements = connection.execute(KEPT_STATEMENTS, place).all()
             outages = connection.execute(EVERY_OUTAGE).all()
         if summary is None:
             return None
-        kept = Secrets(secret[0], secret[1], tuple(Opening(*row) for row in openings)) if secret else None
+        kept = None
+        if secret is not None:
+            opened = tuple(Opening(*row) for row in openings)
+            kept = Secrets(secret[0], secret[1], opened, read_deposits(map(tuple, deposits)))
         return StoredGame(
             GameSummary._make(summary[:-2]),
             summary[-2],
@@ -179,7 +184,7 @@ class Maintenance:
                     .select_from(table)
                     .where(table.c.game != NO_GAME, table.c.game.not_in(select(GAME.c.game)))
                 ).scalar_one()
-                for table in (ENTRY, SECRET, OPENING, STATEMENT, OUTBOX, TALK)
+                for table in (ENTRY, SECRET, OPENING, DEPOSIT, STATEMENT, OUTBOX, TALK)
             )
 
     def figures(self) -> DatabaseFigures:

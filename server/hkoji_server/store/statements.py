@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Text, bindparam, case, exists, func, liter
 from hkoji.errors import HkojiError, TooManyGamesError
 from hkoji.game.clock import Way
 from hkoji.game.course import OVER
+from hkoji.game.sealing import owner
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
 from hkoji_server.store.game_values import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary, Hint
@@ -20,7 +21,7 @@ from hkoji_server.store.time_contract import StaleDecisionError
 
 PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated", "deadline")
 """The columns of a game that every append changes."""
-_FIXED: Final = ("game", "ruleset", "agreement", "created")
+_FIXED: Final = ("game", "ruleset", "agreement", "created", "dealer")
 """The columns of a game that never change."""
 OUTLINE: Final = (*(name for name in GameSummary._fields if name not in (*PLACE, *_FIXED)), "ended")
 """The columns of a game that most appends leave as they are: all the others."""
@@ -132,6 +133,14 @@ def entry_values(line: Line) -> Values:
         "receipt": line.receipt.receipt.text,
         "receipt_sig": line.receipt.sig,
     }
+
+
+def deposit_rows(append: Append) -> list[Values]:
+    """Returns the rows of the deposits to keep. The giver of a position is the seat that it does not belong to."""
+    return [
+        {"round": each.round, "at": each.at[0], "seat": 1 - owner(each.at[0]), "shares": each.shares}
+        for each in append.deposits
+    ]
 
 
 def hint_of(append: Append) -> Hint:

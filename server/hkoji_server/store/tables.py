@@ -188,13 +188,14 @@ class GameTable(NamedTable, table=True):
     way: str = Field(sa_type=Text)
     """The way of the deadline, which changes only with `look_at`: the one that is open to whom it is for."""
     by_mail: str = Field(sa_type=Text)
+    dealer: str = Field(sa_type=Text)
 
 
 class SecretTable(ClusteredTable, table=True):
-    """The seed of a game, and the player who may open the game."""
+    """The seed of a game, and the player who may open the game. A sealed game has no seed."""
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
-    seed: str = Field(sa_type=Text)
+    seed: str | None = Field(default=None, sa_type=Text)
     offered_to: str = Field(sa_type=Text)
 
 
@@ -228,6 +229,20 @@ class OpeningTable(ClusteredTable, table=True):
     part: int = Field(primary_key=True)
     cards: str = Field(sa_type=Text)
     salt: str = Field(sa_type=Text)
+
+
+class DepositTable(ClusteredTable, table=True):
+    """A draw of a sealed game that seat `seat` has deposited: its share of the position `at` in that round.
+
+    It is private until the service releases it. It is deleted when its position has been given, and with the game's
+    end.
+    """
+
+    game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
+    round: int = Field(primary_key=True)
+    at: int = Field(primary_key=True)
+    seat: int
+    shares: bytes
 
 
 class KeptStatement(ClusteredTable, table=True):
@@ -381,6 +396,7 @@ SECRET: Final = table_of(SecretTable)
 OFFER: Final = table_of(OfferTable)
 ENTRY: Final = table_of(EntryTable)
 OPENING: Final = table_of(OpeningTable)
+DEPOSIT: Final = table_of(DepositTable)
 STATEMENT: Final = table_of(KeptStatement)
 OUTAGE: Final = table_of(OutageTable)
 BEAT: Final = table_of(BeatTable)

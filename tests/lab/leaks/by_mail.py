@@ -122,6 +122,7 @@ class MailTelling:
         self.game = self.host.new(story.ruleset, entry_kinds.Invite(GUEST, parse_public_key(held)), _CLOCK)
         history = self.world.run(self.world.store.history(self.game))
         assert history
+        assert history.secrets.seed is not None
         self.deals[history.secrets.seed] = dealt(self.events)
         self._act()
         self.world.settle()

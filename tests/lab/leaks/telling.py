@@ -213,6 +213,7 @@ class Telling:
         history = await self.world.store.history(self.game)
         assert history
         seed = history.secrets.seed
+        assert seed is not None
         self.deals[seed] = dealt(self.events)
         self.world.keep_secret(seed)
         if not self.story.duplicate:

@@ -1,8 +1,9 @@
 """The check of a complete database: each game by the public audit, and the data that is stored beside the logs.
 
 For a game it checks the log (chain, keys, signatures, receipts by this service's key, openings, deal, rules, result),
-that the summary agrees with the log, and that the seed and the openings of all commitments exist and fit. For a
-player it checks that their key has signed its statement. It holds one game in memory at a time.
+that the summary agrees with the log, and that the seed and the openings of all commitments exist and fit, and the
+deposits that a sealed game names. For a player it checks that their key has signed its statement. It holds one game in
+memory at a time.
 """
 
 from __future__ import annotations
@@ -132,10 +133,12 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
         return
     yield from _openings(stored, lines)
     try:
-        refereed = referee.resume(lines, stored.secrets.seed, stored.secrets.openings)
+        secrets = stored.secrets
+        refereed = referee.resume(lines, secrets.seed, secrets.openings, secrets.deposits)
     except HkojiError as error:
         yield tell("log, seed and openings do not make a game: {reason}", reason=str(error))
         return
+    yield from _deposits(refereed)
     expected = summarise(refereed, created=stored.summary.created)
     summary, course, first = stored.summary, refereed.course, lines[0].receipt
     wrong = [
@@ -180,6 +183,21 @@ def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:
                 yield tell("opening {part} of entry {seq} does not fit its commitment", part=part, seq=line.entry.seq)
     for seq, part in held:
         yield tell("opening {part} of entry {seq} belongs to no commitment", part=part, seq=seq)
+
+
+def _deposits(refereed: referee.RefereedGame) -> Iterator[str]:
+    """Checks that exactly those deposits exist that the log names, and that have not been given. An end needs none."""
+    course = refereed.course
+    named = course.sealed.deposits if course.sealed is not None and course.outcome is None else ()
+    kept = {(each.round, each.at[0]): each.digest for each in refereed.deposits}
+    for number, position, digest in named:
+        found = kept.pop((number, position), None)
+        if found is None:
+            yield tell("the deposit of position {at} in round {round} is missing", at=position, round=number)
+        elif found != digest:
+            yield tell("the deposit of position {at} in round {round} is another one", at=position, round=number)
+    for number, position in kept:
+        yield tell("the deposit of position {at} in round {round} is not needed", at=position, round=number)
 
 
 def _fault_of(player: Player) -> str | None:

@@ -30,6 +30,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Way
 from hkoji.game.course import Course, Stage
+from hkoji.game.dealer import SEALED_V1, SERVER_V1
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.entry_kinds.key_changes import Delegate, Revoke, Revoked
 from hkoji.game.entry_kinds.time import LapseReason
@@ -41,7 +42,7 @@ from hkoji.log.mail_claim import MAIL
 from hkoji.log.private_key import Signer
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_revocation
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import (
@@ -57,7 +58,7 @@ from hkoji_server.service.games.loaded_games import (
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import AuthorCount, RateLimits, UncountedError, offer_quota, verify_agreement
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.settings import Settings
+from hkoji_server.settings import Settings, dealers
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, NewGame
 from hkoji_server.store.players import verify_not_revoked
@@ -111,17 +112,29 @@ class Games:
         if (quota := offer_quota(self._settings, at)) is not None:
             await self._store.verify_may_offer(host, quota)
 
-    async def offer(self, ruleset: Ruleset, agreement: Agreement, player: str, *, game_id: str | None = None) -> Line:
+    async def offer(
+        self,
+        ruleset: Ruleset,
+        agreement: Agreement,
+        player: str,
+        *,
+        game_id: str | None = None,
+        dealer: str = SERVER_V1,
+    ) -> Line:
         """Creates a game that only `player` may open, by default with a random id, and returns its first line.
 
-        Raises `IllegalError` for an agreement beyond the limits, `TooManyGamesError`, `ClockError`, and `StorageError`
-        also if there is a game with that id.
+        Raises `IllegalError` for an agreement beyond the limits, or a dealer that is not offered here,
+        `TooManyGamesError`, `ClockError`, and `StorageError` also if there is a game with that id.
         """
-        await self._held_players.verify_offer(agreement, player)
+        if dealer not in dealers(self._settings):
+            raise _no_dealer(dealer)
+        sealed = dealer == SEALED_V1
+        await self._held_players.verify_offer(agreement, player, sealed=sealed)
         for _ in range(TRIES):
             at = await self._time.time_of_record()
             verify_agreement(agreement, at, self._settings)
-            game, seed = game_id or self._sources.entropy(16).hex(), self._sources.entropy(32).hex()
+            game = game_id or self._sources.entropy(16).hex()
+            seed = None if sealed else self._sources.entropy(32).hex()
             outages = self._time.outages
             accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=at, agreement=agreement)
             (line,) = accepted.lines
@@ -352,7 +365,9 @@ class Games:
         body = parse_body(entry.kind, entry.body)
         host = course.setup.names[0]
         if isinstance(body, entry_kinds.Open):
-            await self._held_players.verify_opening(course.setup.agreement, body, entry.by)
+            await self._held_players.verify_opening(
+                course.setup.agreement, body, entry.by, sealed=course.sealed is not None
+            )
             if isinstance(body.invite, entry_kinds.Invite):
                 await self._invitations.verify_may_invite(entry.by, body.invite.name)
         elif host is not None:
@@ -371,6 +386,13 @@ class Games:
             history = await self._store.history(entry.game)
             if history is None or history.secrets.offered_to != entry.by:
                 raise ForbiddenError(tell("game {game} was offered to another player", game=entry.game[:8]))
+
+
+def _no_dealer(dealer: str) -> IllegalError:
+    unchanged = tell("nothing was created; ask for a game without it, or ask the operator of the service")
+    if dealer == SEALED_V1:
+        return IllegalError(tell("this service offers no sealed games"), hint=unchanged)
+    return IllegalError(tell("this service does not know the dealer {name}", name=shorten(dealer)), hint=unchanged)
 
 
 def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
@@ -392,7 +414,8 @@ def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
 def _verify_not_ended_instead(course: Course, entry: Entry, line: Line) -> None:
     """Raises `TimeOverError` if `line`, at the place of `entry`, says that the time for `entry` was over."""
     body = parse_body(line.entry.kind, line.entry.body) if line.entry.by == SERVER_NAME else None
-    if isinstance(body, entry_kinds.Timeout) and entry.kind in (entry_kinds.Seed.KIND, entry_kinds.Move.KIND):
+    owed = (entry_kinds.Seed.KIND, entry_kinds.Move.KIND, entry_kinds.Release.KIND)
+    if isinstance(body, entry_kinds.Timeout) and entry.kind in owed:
         if course.setup.seat_of(entry.by) == body.seat:
             raise TimeOverError(entry.game, None)
     elif isinstance(body, entry_kinds.Lapse) and entry.kind == entry_kinds.Join.KIND:

@@ -163,7 +163,8 @@ class LoadedGames:
             self.forget(game)
             raise NotFoundError(tell("game"), game)
         if history.lines:
-            refereed = referee.catch_up(refereed, history.lines, history.secrets.openings)
+            secrets = history.secrets
+            refereed = referee.catch_up(refereed, history.lines, secrets.openings, secrets.deposits)
         return self.keep(hold(refereed, history.deadline, history.statements, history.way))
 
     async def remove_void(self, game: str) -> int:
@@ -181,7 +182,8 @@ class LoadedGames:
         history = await self._store.history(game)
         if history is None:
             raise NotFoundError(tell("game"), game)
-        refereed = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
+        secrets = history.secrets
+        refereed = referee.resume(history.lines, secrets.seed, secrets.openings, secrets.deposits)
         return self.keep(hold(refereed, history.deadline, history.statements, history.way))
 
     def keep(self, held: LoadedGame) -> LoadedGame:
@@ -247,6 +249,8 @@ def append_of(
         key=key,
         notices=notices_of(course, after, [line.entry for line in accepted.lines], deadline=deadline, by=by),
         mail=mail,
+        deposits=tuple(each for each in after.deposits if each not in before.refereed.deposits),
+        given=tuple((each.round, each.at[0]) for each in before.refereed.deposits if each not in after.deposits),
     )
     return append, LoadedGame(after, deadline, held.statements, way)
 
@@ -328,5 +332,6 @@ def summarise(refereed: referee.RefereedGame, *, created: str, deadline: str | N
         winner=outcome.winner if outcome else None,
         deadline=deadline,
         link=setup.link.text if setup.link and setup.names[1] is None else None,
+        dealer=setup.terms.name,
         by_mail=encode({name: grade.value for name, grade in setup.by_mail.items()}) if setup.by_mail else NOBODY,
     )

@@ -171,7 +171,8 @@ class GameViews:
         seat = course.setup.require_seat(player, hint=tell("anyone may see its public log"))
         view = referee.view(refereed, seat)
         state = _visible_state(course, seat)
-        decides = course.stage is Stage.PLAY and course.actor == seat
+        # Of a sealed game the service knows no cards, and so no legal moves.
+        decides = course.stage is Stage.PLAY and course.actor == seat and course.sealed is None
         return OwnView(
             view=view,
             sig=self._signer.sign(sshsig.VIEW, view.message),

@@ -223,24 +223,28 @@ class HeldPlayers:
 
     # --- games ----------------------------------------------------------------------------------------------------
 
-    async def verify_offer(self, agreement: Agreement, player: str, *, invites: bool = False) -> None:
+    async def verify_offer(
+        self, agreement: Agreement, player: str, *, invites: bool = False, sealed: bool = False
+    ) -> None:
         """Checks the agreement of a game for which a player asks; with `invites`, in order to invite by mail.
 
-        Raises `IllegalError` if somebody would play it by mail and its clock is too short for letters, or if both would
-        and it is rated.
+        Raises `IllegalError` if somebody would play it by mail and its clock is too short for letters, or it is sealed;
+        or if both would and it is rated.
         """
         held = await self.certificate(player) is not None
+        if held and sealed:
+            raise sealed_by_mail(tell("nothing was created; ask for a game that is not sealed"))
         if held or invites:
             self._verify_clock(agreement)
         if held and invites:
             _verify_unrated(agreement)
 
-    async def verify_opening(self, agreement: Agreement, body: Open, host: str) -> None:
+    async def verify_opening(self, agreement: Agreement, body: Open, host: str, *, sealed: bool = False) -> None:
         """Checks the entry that opens a game for a mail player, or for somebody who is invited to be one.
 
-        Raises `IllegalError` for a clock that is too short, for a rated game of two mail players, or if the player is
-        not invited with the key that the service holds; `ForbiddenError` if the invitation of a mailbox is somebody
-        else's, or has been used.
+        Raises `IllegalError` for a sealed game, for a clock that is too short, for a rated game of two mail players, or
+        if the player is not invited with the key that the service holds; `ForbiddenError` if the invitation of a
+        mailbox is somebody else's, or has been used.
         """
         if body.gateway is not None:
             self._verify_clock(agreement)
@@ -255,6 +259,10 @@ class HeldPlayers:
                     hint=tell("the game was not opened; invite {name} again", name=name),
                 )
             return
+        if sealed:
+            raise sealed_by_mail(
+                tell("the game was not opened; invite {name} to a game that is not sealed, or somebody else", name=name)
+            )
         if not await self._store.may_invite(name, host, self._sources.at()):
             raise ForbiddenError(
                 tell("{name} is invited by somebody else, or to another game already", name=name),
@@ -307,6 +315,17 @@ class HeldPlayers:
             return player.key if await self.certificate(name) is not None else None
         box = await self._store.mailbox_of(name, self._sources.at())
         return None if box is None else box.held_key
+
+
+def sealed_by_mail(hint: str) -> IllegalError:
+    """Returns the refusal of a sealed game that somebody would play by mail."""
+    return IllegalError(
+        tell(
+            "in a sealed game only your own program can play your cards: a service that answers mail for you would see "
+            "them"
+        ),
+        hint=hint,
+    )
 
 
 def _verify_unrated(agreement: Agreement) -> None:

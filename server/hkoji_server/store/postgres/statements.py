@@ -45,18 +45,21 @@ from hkoji_server.store.statements import (
     OUTLINE,
     PLACE,
     advance_values,
+    deposit_rows,
     entry_values,
     moves_look,
     outline_values,
     same_place,
     summary_values,
 )
-from hkoji_server.store.tables import CHANNEL, ENTRY, GAME, OPENING, OUTBOX, PLAYER, RETIRED, SECRET, STATEMENT
+from hkoji_server.store.tables import CHANNEL, DEPOSIT, ENTRY, GAME, OPENING, OUTBOX, PLAYER, RETIRED, SECRET, STATEMENT
 from hkoji_server.store.time_contract import latest
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
 _ENTRY: Final = {"seq": Integer, "text": Text, "sig": LargeBinary, "receipt": Text, "receipt_sig": LargeBinary}
 _OPENING: Final = {"seq": Integer, "part": Integer, "cards": Text, "salt": Text}
+_DEPOSIT: Final = {"round": Integer, "at": Integer, "seat": Integer, "shares": LargeBinary}
+_PLACE_GIVEN: Final = {"round": Integer, "at": Integer}
 _NOTICE: Final = {"seq": Integer, "event": Text, "player": Text, "not_before": Text}
 _SPACE: Final[Any] = literal_column("' '")
 _text: Final = partial(compiled, dialect=DIALECT)
@@ -107,9 +110,20 @@ def _noted(moved: Any) -> Any:
     return added.on_conflict_do_update(index_elements=KEY, set_={name: added.excluded[name] for name in RENEWED})
 
 
-# When it is first used: there are 128, each takes milliseconds to make, and a process needs about a dozen.
+# When it is first used: there are 512, each takes milliseconds to make, and a process needs about a dozen.
 @cache
-def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: bool, tells: bool, mailed: bool) -> str:
+def _appends(
+    *,
+    outline: bool,
+    openings: bool,
+    single: bool,
+    ends: bool,
+    looks: bool,
+    tells: bool,
+    mailed: bool,
+    deposits: bool,
+    given: bool,
+) -> str:
     """Returns the statement of an append, which contains only the parts that the append has."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
     values: dict[str, Any] = {name: bindparam(f"s_{name}") for name in names}
@@ -138,6 +152,16 @@ def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: 
             ["game", *_OPENING], select(moved.c.game, *(kept.c[name] for name in _OPENING)).select_from(moved, kept)
         )
         answer = answer.add_cte(opened.cte("opened"))
+    if deposits:
+        new = _rows("deposited", "d", _DEPOSIT)
+        rows = select(moved.c.game, *(new.c[name] for name in _DEPOSIT)).select_from(moved, new)
+        answer = answer.add_cte(insert(DEPOSIT).from_select(["game", *_DEPOSIT], rows).cte("held"))
+    if given:
+        used = _rows("used", "g", _PLACE_GIVEN)
+        gone = delete(DEPOSIT).where(
+            DEPOSIT.c.game == moved.c.game, *(DEPOSIT.c[name] == used.c[name] for name in _PLACE_GIVEN)
+        )
+        answer = answer.add_cte(gone.cte("gone"))
     if ends:
         forgotten = delete(STATEMENT).where(STATEMENT.c.game.in_(select(moved.c.game)))
         answer = answer.add_cte(forgotten.cte("forgotten"))
@@ -159,7 +183,7 @@ def append_statement(append: Append) -> str:
     """Returns the second statement of an append.
 
     By whether it has an outline, openings, and exactly one line, ends the game, sets when the keeper looks at it, has
-    notices, and was led to by a mail.
+    notices, was led to by a mail, and keeps or deletes deposits.
     """
     return _appends(
         outline=append.outline,
@@ -169,6 +193,8 @@ def append_statement(append: Append) -> str:
         looks=moves_look(append),
         tells=bool(append.notices),
         mailed=append.mail is not None,
+        deposits=bool(append.deposits),
+        given=bool(append.given),
     )
 
 
@@ -218,6 +244,9 @@ def append_values(append: Append) -> Values:
         values.update({f"e_{name}": [row[name] for row in rows] for name in _ENTRY})
     values.update({f"o_{name}": [getattr(each, name) for each in append.openings] for name in _OPENING})
     values.update({f"t_{name}": [getattr(each, name) for each in append.notices] for name in _NOTICE})
+    rows = deposit_rows(append)
+    values.update({f"d_{name}": [row[name] for row in rows] for name in _DEPOSIT})
+    values.update(g_round=[number for number, _ in append.given], g_at=[at for _, at in append.given])
     return values
 
 

@@ -47,6 +47,7 @@ from hkoji_server.store.statements import (
     OUTLINE,
     PLACE,
     advance_values,
+    deposit_rows,
     entry_values,
     hint_of,
     moves_look,
@@ -56,7 +57,7 @@ from hkoji_server.store.statements import (
     summary_values,
     verify_may_open,
 )
-from hkoji_server.store.tables import ENTRY, GAME, OPENING, SECRET, STATEMENT, RetiredKey, one_of
+from hkoji_server.store.tables import DEPOSIT, ENTRY, GAME, OPENING, SECRET, STATEMENT, RetiredKey, one_of
 from hkoji_server.store.time_contract import UTC_CLOCK, Clock, StaleDecisionError, latest
 
 T = TypeVar("T")
@@ -84,6 +85,14 @@ SET_LOOK: Final = _text(
 )
 ADD_ENTRY: Final = _text(insert(ENTRY))
 ADD_OPENING: Final = _text(insert(OPENING))
+ADD_DEPOSIT: Final = _text(insert(DEPOSIT))
+DELETE_DEPOSIT: Final = _text(
+    delete(DEPOSIT).where(
+        DEPOSIT.c.game == bindparam("b_game"),
+        DEPOSIT.c.round == bindparam("b_round"),
+        DEPOSIT.c.at == bindparam("b_at"),
+    )
+)
 ADD_NOTICE: Final = _text(writing(DIALECT.name))
 MAIL_NEW: Final = _text(select(IS_NEW))
 FORGET: Final = _text(delete(STATEMENT).where(STATEMENT.c.game == bindparam("b_game")))
@@ -242,6 +251,8 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
         {"game": append.game, "seq": each.seq, "part": each.part, "cards": each.cards, "salt": each.salt}
         for each in append.openings
     ]
+    given = [{"b_game": append.game, "b_round": number, "b_at": at} for number, at in append.given]
+    deposits = [{"game": append.game, **row} for row in deposit_rows(append)]
     told = wanting_values(append.notices) if append.notices else None
 
     def work(connection: Connection) -> Hint:
@@ -272,6 +283,10 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
             execute(ADD_ENTRY, entry)
         for opening in openings:
             execute(ADD_OPENING, opening)
+        for each in given:
+            execute(DELETE_DEPOSIT, each)
+        for each in deposits:
+            execute(ADD_DEPOSIT, each)
         # Most players have no channel. Then this one look is all that a notice costs.
         if told and (channels := execute(_WANTING, told).fetchall()):
             for notice in outbox_rows(append.notices, channels):
