@@ -138,6 +138,13 @@ def read_position(replay: Replay, seat: Seat | None, name: str | None = None) ->
     return Position(course, seat, replay.events, course.state.legal_actions() if mine else (), replay, invited)
 
 
+def sealed_position(replay: Replay, seat: Seat | None, name: str | None = None) -> Position:
+    """Returns the same of a sealed game, as somebody knows it who does not see the cards of `seat`: without moves."""
+    course = replay.steps[-1].course
+    invited = name is not None and course.stage is Stage.JOIN and course.to_move == name
+    return Position(course, seat, replay.events, (), replay, invited)
+
+
 def studied_position(replay: Replay, seat: Seat | None) -> Position:
     """Returns the position at the end of `replay` as `seat` saw it, to look at: no move is due in it."""
     return Position(replay.steps[-1].course, seat, replay.events, (), replay, studied=True)

@@ -70,6 +70,7 @@ def test_the_opponent_of_a_move_is_told_once_when_the_wait_is_over(service: Told
         None,
         f"http://inside/v1/games/{game}",
         (),
+        False,
     )
     assert notice.deadline == service.service.ask("GET", f"/v1/games/{game}/clock").json["deadline"]
     assert '"name":"hanamikoji"' in notice.ruleset

@@ -18,6 +18,8 @@ class TurnFacts(NamedTuple):
 
     def draft(self, page: Page) -> LetterDraft:
         game = GameWords(self.seat, page)
+        if game.releases:
+            return _release(game)
         title = tell(
             "It is your turn against {name}: {game}, {where}.",
             name=game.opponent,
@@ -35,6 +37,8 @@ class ReminderFacts(NamedTuple):
 
     def draft(self, page: Page) -> LetterDraft:
         game = GameWords(self.seat, page)
+        if game.releases:
+            return _release(game)
         values = {"name": game.opponent, "game": game.board.game, "where": game.board.where()}
         title = (
             tell("Your time is nearly over against {name}: {game}, {where}.", **values)
@@ -42,6 +46,21 @@ class ReminderFacts(NamedTuple):
             else tell("It is still your turn against {name}: {game}, {where}.", **values)
         )
         return LetterDraft((title, *game.own_time()), turn_blocks(game), how_to_answer(game))
+
+
+def _release(game: GameWords) -> LetterDraft:
+    """The letter to a player whose program owes the other one a card."""
+    title = tell(
+        "Your program owes {name} a card: {game}, {where}.",
+        name=game.opponent,
+        game=game.board.game,
+        where=game.board.where(),
+    )
+    watch = game.page.command("hkoji watch")
+    run = tell(
+        "Run any command of the program hkoji, or leave {watch} running: it gives the card by itself.", watch=watch
+    )
+    return LetterDraft((title, *game.own_time()), (game.page.paragraph(run), game.signed()))
 
 
 def how_to_answer(game: GameWords) -> str:
@@ -55,6 +74,8 @@ def how_to_answer(game: GameWords) -> str:
 
 def turn_blocks(game: GameWords) -> tuple[Block, ...]:
     """The blocks under the rule of a letter to the player whose turn it is."""
+    if game.sealed and game.course.state.round:
+        return ((*game.lately(), *game.table()), game.hand(), game.signed())
     if not game.due:  # A seed is due, which no mail can bring.
         return (game.page.paragraph(game.board.turn()), game.signed())
     if not game.mine:

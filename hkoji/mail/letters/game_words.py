@@ -83,6 +83,16 @@ class GameWords:
         """Whether a move of the reader is due."""
         return bool(self.position.legal)
 
+    @property
+    def sealed(self) -> bool:
+        """Whether nobody but the players' programs sees the cards."""
+        return self.course.sealed is not None
+
+    @property
+    def releases(self) -> bool:
+        """Whether the reader's program owes the other player a card, and the reader owes nothing."""
+        return self.course.debtor is not None and self.course.debtor == self.position.seat
+
     # --- time ---------------------------------------------------------------------------------------------------------
 
     def moment(self, time: str) -> str:
@@ -189,6 +199,9 @@ class GameWords:
 
     def hand(self) -> Block:
         """The hand of the reader, and the actions that are left."""
+        if self.sealed:
+            show = self.page.command(f"hkoji show {self.position.game[:8]}")
+            return self.page.paragraph(tell("Only your program sees your cards: {show}.", show=show))
         if not self.seat.cards:
             shown = tell(
                 "Your letters show no cards. To see them again, answer {cards}.",
@@ -276,6 +289,11 @@ class GameWords:
 
     def own_key(self) -> str:
         """Sentences on a seat for which the service can sign no more: what to do to play on."""
+        if self.sealed:
+            return tell(
+                "In a sealed game only your own program can play your cards. A service that answers mail for you would "
+                "see them."
+            )
         if not self.seat.held:
             return tell(
                 "You have a key of your own in this game: play on with the program hkoji. Moves that you "

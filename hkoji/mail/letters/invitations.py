@@ -31,7 +31,8 @@ class InvitationFacts(NamedTuple):
     `name` is the name that the reader is to have, or has. `host`, `game` (its id), `ruleset` and `agreement` are None
     only without a game. `known` says that the reader's mailbox is registered already, `host_held` that the service
     signs for the host, and `held` that it will sign for the reader. `origin` is the service's, `https://hkoji.example`.
-    `expires` is until when the letter can be answered, if the agreement does not say it.
+    `expires` is until when the letter can be answered, if the agreement does not say it. `sealed` says that it is a
+    sealed game.
     """
 
     name: str
@@ -46,6 +47,7 @@ class InvitationFacts(NamedTuple):
     host_held: bool = False
     expires: str | None = None
     zone: str = ""
+    sealed: bool = False
 
     def draft(self, page: Page) -> LetterDraft:
         asked = answer_to_invitation(page)
@@ -84,7 +86,13 @@ def _agreed(facts: InvitationFacts, page: Page) -> Block:
     options = brief_type(facts.ruleset.name).options(facts.ruleset, page.say)
     return (
         *page.sentences(tell("If you accept, this is what you and {name} agree on:", name=facts.host)),
-        *page.items([" ".join(options), *_agreement_sentences(facts.agreement, facts.now, page, facts.zone)]),
+        *page.items(
+            [
+                " ".join(options),
+                tell("It is a sealed game (beta): nobody but you sees your cards.") if facts.sealed else "",
+                *_agreement_sentences(facts.agreement, facts.now, page, facts.zone),
+            ]
+        ),
     )
 
 

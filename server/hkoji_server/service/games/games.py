@@ -42,7 +42,7 @@ from hkoji.log.mail_claim import MAIL
 from hkoji.log.private_key import Signer
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_revocation
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import (
@@ -56,9 +56,16 @@ from hkoji_server.service.games.loaded_games import (
     write_own,
 )
 from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.service.players.limits import AuthorCount, RateLimits, UncountedError, offer_quota, verify_agreement
+from hkoji_server.service.players.limits import (
+    AuthorCount,
+    RateLimits,
+    UncountedError,
+    offer_quota,
+    verify_agreement,
+    verify_dealer,
+)
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.settings import Settings, dealers
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, NewGame
 from hkoji_server.store.players import verify_not_revoked
@@ -126,8 +133,7 @@ class Games:
         Raises `IllegalError` for an agreement beyond the limits, or a dealer that is not offered here,
         `TooManyGamesError`, `ClockError`, and `StorageError` also if there is a game with that id.
         """
-        if dealer not in dealers(self._settings):
-            raise _no_dealer(dealer)
+        verify_dealer(dealer, self._settings)
         sealed = dealer == SEALED_V1
         await self._held_players.verify_offer(agreement, player, sealed=sealed)
         for _ in range(TRIES):
@@ -386,13 +392,6 @@ class Games:
             history = await self._store.history(entry.game)
             if history is None or history.secrets.offered_to != entry.by:
                 raise ForbiddenError(tell("game {game} was offered to another player", game=entry.game[:8]))
-
-
-def _no_dealer(dealer: str) -> IllegalError:
-    unchanged = tell("nothing was created; ask for a game without it, or ask the operator of the service")
-    if dealer == SEALED_V1:
-        return IllegalError(tell("this service offers no sealed games"), hint=unchanged)
-    return IllegalError(tell("this service does not know the dealer {name}", name=shorten(dealer)), hint=unchanged)
 
 
 def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:

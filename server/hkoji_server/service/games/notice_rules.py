@@ -84,8 +84,9 @@ _EARLY: Final = LONGEST_QUIET + AHEAD
 """How many seconds earlier than that a reminder is looked at, since quiet hours may make it come earlier."""
 OLDEST_NOTICE: Final = 3 * DAY
 """For how many seconds after it was due a notice is tried."""
-_OF_TURN: Final = (NoticeEvent.TURN, *REMINDERS)
-_OWED: Final = (*_OF_TURN, NoticeEvent.GIVEN)
+OF_TURN: Final = (NoticeEvent.TURN, *REMINDERS)
+"""The events that say that it is the player's turn."""
+_OWED: Final = (*OF_TURN, NoticeEvent.GIVEN)
 """The events that are about an entry that the player owes."""
 
 
@@ -133,10 +134,20 @@ def notices_of_gift(after: RefereedGame, *, deadline: str | None, at: str) -> tu
     player = course.setup.names[course.actor]
     assert player is not None
     given = NewNotice(course.setup.game, course.seq, NoticeEvent.GIVEN, player, at)
-    # The reminders have the number of the entry with which the turn went over, before all changes of keys.
-    seq = course.seq - len(course.clock.heads) + 1
+    seq = _turn_seq(course)
     since = course.clock.settled(after.at).due(course.clock.control, course.actor).since
     return (given, *reminders(course, player, seq, max(since, at), deadline))
+
+
+def _turn_seq(course: Course) -> int:
+    """Returns the number that reminders have: of the entry with which the turn went over, before changes of keys."""
+    setup = course.setup
+    changes = {each.seq for each in setup.replaced}
+    changes |= {seq for held in setup.held_keys if not held.only for seq in (held.since, held.until) if seq is not None}
+    seq = course.seq
+    while seq in changes:
+        seq -= 1
+    return seq
 
 
 def notice_of_annul(course: Course, name: str, at: str) -> tuple[NewNotice, ...]:

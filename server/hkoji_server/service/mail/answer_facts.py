@@ -147,6 +147,7 @@ class AnswerFacts:
             host_held=game.course.setup.held(0),
             expires=setup.agreement.expires,
             zone=mailbox.zone,
+            sealed=game.course.sealed is not None,
         )
 
     # --- of any game ----------------------------------------------------------------------------------------------

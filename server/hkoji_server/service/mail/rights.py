@@ -33,7 +33,7 @@ from hkoji.mail.tokens import PURPOSES, Purpose, counts, may_order
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail.cases import DONE, MailCase, MailOutcome
 from hkoji_server.service.mail.seat_games import SeatGame
-from hkoji_server.service.players.held_players import is_silent
+from hkoji_server.service.players.held_players import SEALED_BY_MAIL, is_silent
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox
 
@@ -154,6 +154,8 @@ def dkim_seen_after(mailbox: Mailbox, outcome: MailOutcome, purpose: Purpose) ->
 def refusal(kind: OrderKind, case: MailCase) -> Text | None:
     """Returns why the service may not do what a mail orders; None if nothing speaks against it."""
     game = case.game
+    if game is not None and game.course.sealed is not None and kind in (*_SIGNED, OrderKind.ACCEPT):
+        return SEALED_BY_MAIL
     if not case.own_key:
         return SIGNS_NO_MORE if kind in _SIGNED and game is not None and not game.signs else None
     if kind in _OF_OWN_KEY:

@@ -17,7 +17,7 @@ from hkoji.errors import NotFoundError
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.held_keys import Gateway
-from hkoji.game.position import ClockReading, Position, read_clock, read_position
+from hkoji.game.position import ClockReading, Position, read_clock, read_position, sealed_position
 from hkoji.game.replay import replay, replay_own, require_whole
 from hkoji.log.canonical import encode
 from hkoji.log.line import Line
@@ -115,7 +115,7 @@ class SeatGames:
         refereed = held.refereed
         course = refereed.course
         seat = course.setup.seat_of(name)
-        if seat is None:
+        if seat is None or course.sealed is not None:  # of a sealed game the service knows no cards
             seen = require_whole(replay(lines))
         else:
             view = referee.view(refereed, seat)
@@ -123,7 +123,8 @@ class SeatGames:
         place = place_of([line.entry for line in lines])
         assert place is not None  # the first entry is an offer
         clock = read_clock(course, refereed.at)._replace(deadline=held.due(self._time.outages))
-        return SeatGame(name, held, lines, seat, read_position(seen, seat, name), clock, place)
+        position = read_position(seen, seat, name) if course.sealed is None else sealed_position(seen, seat, name)
+        return SeatGame(name, held, lines, seat, position, clock, place)
 
     # --- what letters say of games ------------------------------------------------------------------------------------
 

@@ -31,6 +31,9 @@ _SAID: Final = {
     NoticeEvent.TALK: "{opponent} has written to you about {game}.",
     NoticeEvent.FAILING: "notices could not be delivered, so the service has turned off the channel {channels}.",
 }
+_SAID_OF_RELEASE: Final = (
+    "your program owes {opponent} a card in {game}{until}: run any hkoji command, or leave `hkoji watch` running."
+)
 _WITH_NAME: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2, NoticeEvent.OVER)
 """The events whose sentence does not name the opponent otherwise."""
 
@@ -41,7 +44,8 @@ class Notice(NamedTuple):
     `head` is the hash of that entry; of a message, whose number `seq` is, and of `failing`, that of the last entry.
     `opponent` is None while the game has none. `ruleset` is canonical text. `deadline` is until when the player can do
     what they are told to do, or None. `url` is where the game is. `channels_off` are the ids of the player's channels
-    that were given up, for `failing`. A notice about a mail or a mailbox has no head, opponent or ruleset.
+    that were given up, for `failing`. `release` says that only the player's program owes something, in a sealed game. A
+    notice about a mail or a mailbox has no head, opponent or ruleset.
     """
 
     id: str
@@ -56,6 +60,7 @@ class Notice(NamedTuple):
     deadline: str | None
     url: str
     channels_off: tuple[str, ...] = ()
+    release: bool = False
 
 
 class Later(Exception):  # noqa: N818 # not an error, but an answer of the receiver
@@ -155,10 +160,10 @@ def notice_text(notice: Notice) -> str:
     """Returns the sentence. It is printable ASCII without quotes and backslashes, as canonical text needs."""
     opponent = notice.opponent or "your opponent"
     game = f"game {notice.game[:8]} ({json.loads(notice.ruleset)['name']})"
-    if notice.opponent is not None and notice.event in _WITH_NAME:
+    if notice.opponent is not None and notice.event in _WITH_NAME and not notice.release:
         game += f" against {opponent}"
     until = "" if notice.deadline is None else f", until {notice.deadline}"
-    said = _SAID[notice.event].format(
+    said = (_SAID_OF_RELEASE if notice.release else _SAID[notice.event]).format(
         game=game, opponent=opponent, until=until, channels=", ".join(each[:8] for each in notice.channels_off)
     )
     return f"{notice.player}: {said}"

@@ -23,7 +23,7 @@ from hkoji.game.clock import add_seconds, parse_time
 from hkoji.log.canonical import encode
 from hkoji_server.log import log
 from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
-from hkoji_server.service.games.notice_rules import OF_MAIL, OLDEST_NOTICE, NoticeEvent, ToldGame, judge
+from hkoji_server.service.games.notice_rules import OF_MAIL, OF_TURN, OLDEST_NOTICE, NoticeEvent, ToldGame, judge
 from hkoji_server.service.notices.couriers import (
     Courier,
     Ended,
@@ -298,6 +298,7 @@ class NoticeDelivery:
             deadline=told.deadline if notice.event.has_deadline else None,
             url=f"{self._origin}/v1/games/{leased.game}",
             channels_off=off,
+            release=told.course.debtor is not None and notice.event in OF_TURN,
         )
 
     def _notice_of_mail(self, leased: LeasedNotice, player: str) -> Notice:

@@ -46,6 +46,9 @@ from hkoji_server.store.tables import Player, RetiredKey, row_of
 SILENT_DAYS: Final = 180
 """After how many days without a mail of its owner a mailbox may be somebody else's."""
 UNCHANGED: Final = tell("nothing was changed")
+SEALED_BY_MAIL: Final = tell(
+    "in a sealed game only your own program can play your cards: a service that answers mail for you would see them"
+)
 
 
 def confirmation(what: ConfirmWhat, of: str) -> str:
@@ -319,13 +322,7 @@ class HeldPlayers:
 
 def sealed_by_mail(hint: str) -> IllegalError:
     """Returns the refusal of a sealed game that somebody would play by mail."""
-    return IllegalError(
-        tell(
-            "in a sealed game only your own program can play your cards: a service that answers mail for you would see "
-            "them"
-        ),
-        hint=hint,
-    )
+    return IllegalError(SEALED_BY_MAIL, hint=hint)
 
 
 def _verify_unrated(agreement: Agreement) -> None:

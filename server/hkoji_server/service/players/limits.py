@@ -19,8 +19,9 @@ from typing import Final, TypeVar
 from hkoji.errors import IllegalError, TooManyError
 from hkoji.game.agreement import DAY, Agreement, format_duration
 from hkoji.game.clock import add_seconds, format_time, parse_time
-from hkoji.messages.text import tell
-from hkoji_server.settings import Settings, parse_rate
+from hkoji.game.dealer import SEALED_V1
+from hkoji.messages.text import shorten, tell
+from hkoji_server.settings import Settings, dealers, parse_rate
 from hkoji_server.store.game_values import OfferQuota
 from hkoji_server.store.open_store import location_of, open_rates
 from hkoji_server.store.rates import Rate, Rates
@@ -198,6 +199,16 @@ def counted_name(address: str | None) -> str:
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     return str(ipaddress.ip_network((found, _IPV6_HOST), strict=False))
+
+
+def verify_dealer(dealer: str, settings: Settings) -> None:
+    """Raises `IllegalError` for a dealer with which a service with these settings offers no game."""
+    if dealer in dealers(settings):
+        return
+    hint = tell("nothing was created; ask for a game without it, or ask the operator of the service")
+    if dealer == SEALED_V1:
+        raise IllegalError(tell("this service offers no sealed games"), hint=hint)
+    raise IllegalError(tell("this service does not know the dealer {name}", name=shorten(dealer)), hint=hint)
 
 
 def verify_agreement(agreement: Agreement, at: str, settings: Settings) -> None:
