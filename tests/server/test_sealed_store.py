@@ -65,7 +65,7 @@ class Place(NamedTuple):
         return b"\n".join(each if isinstance(each, bytes) else str(each).encode() for each in values)
 
     def faults(self, game: str, key: str) -> list[str]:
-        """What the check of the database finds in a game."""
+        """The faults that the check of the database finds in a game."""
         location = self.data / "hkoji.sqlite3" if self.database is None else parse_location(self.database)
         with closing(Maintenance(location)) as maintenance:
             stored = maintenance.game(game)

@@ -24,6 +24,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support import loops
+from tests.support.sealed_service import ServedTable
 from tests.support.service import Answer, Player, Service, begin, play, serving, two_players
 from tests.support.strict_html import StrictPage
 from tests.support.table import CODE
@@ -293,3 +294,30 @@ def test_a_service_without_pages(tmp_path: Path) -> None:
         assert open_page(service, f"/i/{game}").body == open_page(service, f"/i/{_NO_SUCH}").body
         for path in ("/p/alice", "/rules/hanamikoji", "/check", "/me", "/static/0000000000000000/start.js", "/sw.js"):
             assert open_page(service, path).status == 404, path
+
+
+@pytest.mark.parametrize("ruleset", [Hanamikoji(max_rounds=2), GeishasRoad()], ids=lambda ruleset: ruleset.name)
+def test_a_sealed_game_can_be_watched_and_says_how_it_is_played(
+    service: Service, players: tuple[Player, Player], ruleset: Ruleset
+) -> None:
+    table = ServedTable(players, ruleset)
+    table.go_on()
+    path = f"/g/{table.game}"
+    assert f"hkoji join {table.game[:8]}" in open_page(service, path).body.decode()
+    table.finish()
+    for at in (*range(len(table.lines)), None):
+        for language in ("en", "it"):
+            page = open_page(service, f"{path}?lang={language}" + ("" if at is None else f"&at={at}"))
+            assert page.status == 200, (at, page)
+            StrictPage(page.body.decode())
+            text = page.body.decode()
+            assert {"en": "This is a sealed game", "it": "Questa è una partita sigillata"}[language] in text
+            assert re.search(f"hkoji (show|join) {table.game[:8]}", text)
+            assert "eyes=" not in text
+            assert 't-play"' not in text
+    scored = [line.entry.seq for line in table.lines if "close" in line.entry.body and line.entry.kind == "release"]
+    assert scored
+    last = open_page(service, path).body.decode()
+    assert last.count('data-ended="') == len(scored)
+    assert open_page(service, f"{path}?eyes=host").status == 422
+    assert "Sealed." in open_page(service, "/").body.decode()

@@ -19,7 +19,7 @@ from hkoji.game.result_text import closing_body
 from hkoji.log.line import Line, parse_log
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import Speaker
-from hkoji.rules.events import SEATS, Event, Seat
+from hkoji.rules.events import SEATS, Event, Reveal, Seat
 from hkoji.rules.protocol import Due
 from hkoji.show.board import Board, Look
 from hkoji.show.games import board, brief_type
@@ -106,7 +106,7 @@ class SeenGame(NamedTuple):
                 found[-1] = found[-1]._replace(moves=(*found[-1].moves, move))
             else:
                 found.append(ToldRound(number, (move,)))
-            if before and step.entry.kind == "reveal":
+            if before and _turns_up(step):
                 found[-1] = found[-1]._replace(table=self._scored(before, step), ended=step.entry.seq)
         return found
 
@@ -125,8 +125,13 @@ class SeenGame(NamedTuple):
             words, _, notation = self.board.event_line(event).partition("   ")
             if words:
                 yield words, notation
-        if step.entry.kind == "reveal":
+        if _turns_up(step):
             yield self.board.score_line(step), ""
+
+
+def _turns_up(step: Step) -> bool:
+    """Whether an entry ends a round: a `reveal`, or the `release` of a sealed game that takes its place."""
+    return any(isinstance(event, Reveal) for event in step.events)
 
 
 EXAMPLES: Final = Path(__file__).with_name("examples")

@@ -71,6 +71,7 @@ export class Reading {
     const count = this.lines.length, after = count ? `?after=${count - 2}` : ''; // the last one again, to compare it
     const fresh = (await this.session.call('GET', `${this.path}/log${after}`)).split('\n').filter(Boolean);
     const same = !count || fresh[0] === this.lines.at(-1).line;
+    if (!count && fresh[0]?.includes('\\"sealed/v1\\"')) refuse('dealer-sealed', { game: this.id.slice(0, 8) });
     await this.guarded(fresh, null, async () => {
       if (!same) refuse(fresh.length ? 'log-differs' : 'log-shorter');
       await this.accept(count ? fresh.slice(1) : fresh, null);

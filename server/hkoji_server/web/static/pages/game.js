@@ -15,7 +15,7 @@ const copyOf = id => /** @type {any} */ (document.getElementById(id)).content.cl
 /** Returns whether the page follows the game: it does so for a player. @param {any} page */
 export async function run(page) {
   const address = new URLSearchParams(location.search), { game: id, head, near } = page.body.dataset;
-  if (address.has('at') || address.has('eyes')) return false; // a look back: there is nothing to do
+  if (!document.getElementById('t-play')) return false; // a look back, or a sealed game: there is nothing to do
   document.getElementById('play')?.append(copyOf('t-play'));
   addEventListener('pagehide', clear);
   addEventListener('pageshow', event => { if (event.persisted) location.reload(); });

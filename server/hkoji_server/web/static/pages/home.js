@@ -25,8 +25,8 @@ export async function run(context) {
 
   /** Shows the list, and sends before what needs no decision: the seed of a game that somebody has joined. */
   async function show() {
-    for (const { game, seq, status } of await session.games('&waiting=true')) {
-      if (status === 'playing' && seq < BEFORE_DEAL) await new Game(session, game).refresh();
+    for (const { dealer, game, seq, status } of await session.games('&waiting=true')) {
+      if (status === 'playing' && seq < BEFORE_DEAL && dealer === 'server/v1') await new Game(session, game).refresh();
     }
     const { name } = session.me, queries = ['&waiting=true&order=deadline', ''];
     const [first, all] = await Promise.all(queries.map(each => session.games(each)));
