@@ -66,6 +66,42 @@ class RatesContract:
         assert waits(two, "a") > 0
         assert waits(two, "b") == 0
 
+    @pytest.mark.parametrize("rate", [Rate(30, 60), Rate(3000, 60)])
+    def test_a_request_may_count_as_several(self, opened: Open, clock: Time, rate: Rate) -> None:
+        rates, requests = opened(), rate.count // 3
+        assert [asyncio.run(rates.admit("a", rate, requests)) for _ in range(4)] == [0, 0, 0, 20]
+        clock.now += 10
+        assert asyncio.run(rates.admit("a", rate, requests)) == pytest.approx(10)
+        assert waits(rates, "a", rate) == 0
+        assert asyncio.run(rates.admit("b", rate, 9 * rate.count)) == 0  # a whole allowance
+        assert waits(rates, "b", rate) > 0
+
+    @pytest.mark.parametrize("rate", [Rate(30, 60), Rate(3000, 60)])
+    def test_a_charge_is_never_refused_and_makes_a_name_wait_at_every_process(
+        self, opened: Open, clock: Time, rate: Rate
+    ) -> None:
+        one, two, requests = opened(), opened(), rate.count // 3
+        for _ in range(2):
+            assert asyncio.run(one.admit("a", rate, requests)) == 0
+        for _ in range(2):
+            one.charge("a", rate, requests)
+        assert asyncio.run(one.admit("a", rate, requests)) == pytest.approx(40)
+        clock.now += 40
+        assert asyncio.run(one.admit("a", rate, requests)) == 0
+        assert asyncio.run(two.admit("a", rate, requests)) == pytest.approx(20)
+        one.charge("b", rate, requests)
+        assert [asyncio.run(one.admit("b", rate, requests)) for _ in range(3)] == [0, 0, 20]
+
+    @pytest.mark.parametrize("rate", [Rate(30, 60), Rate(3000, 60)])
+    def test_charges_are_paid_in_the_end(self, opened: Open, clock: Time, rate: Rate) -> None:
+        rates = opened()
+        assert waits(rates, "a", rate) == 0
+        for _ in range(100):
+            rates.charge("a", rate, rate.count)
+        assert 0 < waits(rates, "a", rate) <= 60 + 60 / rate.count
+        clock.now += 130
+        assert waits(rates, "a", rate) == 0
+
     def test_of_many_at_once_no_more_are_admitted(self, opened: Open) -> None:
         async def ask() -> list[float]:
             each = [opened() for _ in range(2)]
@@ -297,7 +333,7 @@ def test_signatures_of_a_revoked_key_are_not_counted_for_its_player(tmp_path: Pa
         assert alice.ask("/v1/players/alice/revocation", alice.revoking()).status == 200
         counted: list[str] = []
 
-        async def count(_: RateLimits, name: str) -> None:
+        async def count(_: RateLimits, name: str, __: int) -> None:
             counted.append(name)
 
         with patch.object(RateLimits, "admit_player", count):
@@ -317,13 +353,13 @@ def test_counts_that_a_process_has_made_for_a_revoked_key_are_given_back(tmp_pat
         taken: Counter[str] = Counter()
         take, give_back = RateLimits.take_player, RateLimits.give_back_player
 
-        def taking(self: RateLimits, name: str) -> bool:
-            taken[name] += (admitted := take(self, name))
+        def taking(self: RateLimits, name: str, requests: int) -> bool:
+            taken[name] += requests * (admitted := take(self, name, requests))
             return admitted
 
-        def giving_back(self: RateLimits, name: str) -> None:
-            taken[name] -= 1
-            give_back(self, name)
+        def giving_back(self: RateLimits, name: str, requests: int) -> None:
+            taken[name] -= requests
+            give_back(self, name, requests)
 
         with patch.multiple(RateLimits, take_player=taking, give_back_player=giving_back):
             before = alice.head(game)

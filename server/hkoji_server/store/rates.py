@@ -83,13 +83,14 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class RateRequest:
-    """A request of `name` at the time `now`, in microseconds."""
+    """A request of `name` at the time `now`, in microseconds, that counts as so many `requests`."""
 
     name: str
     rate: Rate
     now: int
+    requests: int = 1
 
-    def values(self, requests: int = 1) -> dict[str, str | int]:
+    def values(self, requests: int) -> dict[str, str | int]:
         """The parameters of the statements for so many requests."""
         return {"name": self.name, "now": self.now, "cost": self.rate.step * requests, "most": self.rate.most}
 
@@ -116,8 +117,8 @@ class _ProcessCounts:
         self._kept: dict[str, _NameCount] = {}
         self._most = _FEW
 
-    def take(self, name: str, rate: Rate, now: int) -> float | None:
-        """Returns 0 for a request that is admitted, the seconds to wait for a refused one, None to ask the table."""
+    def take(self, name: str, rate: Rate, now: int, requests: int = 1) -> float | None:
+        """Returns 0 for requests that are admitted, the seconds to wait for refused ones, None to ask the table."""
         with self._lock:
             kept = self._kept.get(name)
             if kept is None or not kept.since <= now < kept.until:
@@ -126,23 +127,35 @@ class _ProcessCounts:
                 self._forget(now)
                 kept = self._kept[name] = _NameCount(now, now + rate.most, now)
             due = kept.due if now <= kept.due <= now + 2 * rate.most else now
-            late = due + rate.step - rate.most - now
+            late = due + rate.step * requests - rate.most - now
             if late > 0:
                 return late / MICRO
-            if kept.untold >= rate.untold:
+            if kept.untold + requests > rate.untold:
                 return None
             kept.until = now + rate.most
-            kept.due = due + rate.step
-            kept.untold += 1
+            kept.due = due + rate.step * requests
+            kept.untold += requests
             return 0.0
 
-    def give_back(self, name: str, rate: Rate) -> None:
-        """Counts a request less, unless the table has been told of it."""
+    def charge(self, name: str, rate: Rate, now: int, requests: int) -> None:
+        """Counts requests of a name even if the rate does not allow them. The table is told with the next one."""
         with self._lock:
             kept = self._kept.get(name)
-            if kept is not None and kept.untold:
-                kept.due -= rate.step
-                kept.untold -= 1
+            if kept is None or not kept.since <= now < kept.until:
+                kept = self._kept[name] = _NameCount(now, now, now)
+            latest = now + 2 * rate.most
+            due = kept.due if now <= kept.due <= latest else now
+            kept.until = now + rate.most
+            kept.due = min(due + rate.step * requests, latest)
+            kept.untold += requests
+
+    def give_back(self, name: str, rate: Rate, requests: int) -> None:
+        """Counts so many requests less, unless the table has been told of them."""
+        with self._lock:
+            kept = self._kept.get(name)
+            if kept is not None and kept.untold >= requests:
+                kept.due -= rate.step * requests
+                kept.untold -= requests
 
     def told(self, name: str) -> int:
         """Returns how many requests the table has to be told now."""
@@ -182,40 +195,45 @@ class Rates(ABC):
         self._connection: Any = None  # Any: a connection of the driver, once it is needed
         self._thread: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=most)
 
-    def take(self, name: str, rate: Rate) -> float | None:
+    def take(self, name: str, rate: Rate, requests: int = 1) -> float | None:
         """Does what `admit` does if this process can tell, in any thread; else returns None, and counts nothing."""
-        return self._counts.take(name, rate, int(self._clock() * MICRO))
+        return self._counts.take(name, rate, int(self._clock() * MICRO), min(requests, rate.count))
 
-    def give_back(self, name: str, rate: Rate) -> None:
-        """Takes back the count of a request that `take` has admitted."""
-        self._counts.give_back(name, rate)
+    def give_back(self, name: str, rate: Rate, requests: int = 1) -> None:
+        """Takes back the count of what `take` has admitted."""
+        self._counts.give_back(name, rate, min(requests, rate.count))
 
-    async def admit(self, name: str, rate: Rate) -> float:
-        """Counts a request of `name` and returns 0 if it is within the rate.
+    def charge(self, name: str, rate: Rate, requests: int) -> None:
+        """Counts so many requests more for `name`, which then waits longer. It refuses nothing."""
+        self._counts.charge(name, rate, int(self._clock() * MICRO), min(requests, rate.count))
+
+    async def admit(self, name: str, rate: Rate, requests: int = 1) -> float:
+        """Counts a request of `name` and returns 0 if it is within the rate. It may count as several `requests`.
 
         Otherwise it is not counted, and the result is the number of seconds after which it will be within the rate.
         """
-        now = int(self._clock() * MICRO)
-        wait: float | None = self._counts.take(name, rate, now)
+        now, requests = int(self._clock() * MICRO), min(requests, rate.count)
+        wait: float | None = self._counts.take(name, rate, now, requests)
         if wait is None:
-            wait = await self._thread.run(RateRequest(name, rate, now))
+            wait = await self._thread.run(RateRequest(name, rate, now, requests))
         return wait
 
     def _admit(self, execute: Execute, request: RateRequest) -> float:
         """Returns what `admit` returns, after telling the table what it has not been told."""
-        name, rate, now = request.name, request.rate, request.now
-        wait = self._counts.take(name, rate, now)  # an earlier request of the batch may have asked
+        name, rate, now, requests = request.name, request.rate, request.now, request.requests
+        wait = self._counts.take(name, rate, now, requests)  # an earlier request of the batch may have asked
         if wait is not None:
             return wait
         if untold := self._counts.told(name):
             execute(TELL, request.values(untold))
-        admitted = execute(ADMIT, request.values())
-        row = admitted or execute(DUE, request.values())
+        values = request.values(requests)
+        admitted = execute(ADMIT, values)
+        row = admitted or execute(DUE, values)
         if row is None:  # the name has just been deleted: its time has passed
             return 0.0
         due = int(row[0])
         self._counts.learn(request, due)
-        return 0.0 if admitted else max(1, due + rate.step - rate.most - now) / MICRO
+        return 0.0 if admitted else max(1, due + rate.step * requests - rate.most - now) / MICRO
 
     def close(self) -> None:
         """Finishes the requests that wait, and closes the storage."""

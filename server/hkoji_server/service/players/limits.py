@@ -70,21 +70,26 @@ class RateLimits:
         """Counts a possible repeat of an accepted entry, apart from other requests. Raises `TooManyError`."""
         await self._admit("r", counted_name(address), self._address)
 
-    async def admit_player(self, name: str) -> None:
-        """Counts a request of a player. Raises `TooManyError` if they have asked too often."""
-        await self._admit("p", name, self._player)
+    async def admit_player(self, name: str, requests: int = 1) -> None:
+        """Counts a request of a player, or so many. Raises `TooManyError` if they have asked too often."""
+        await self._admit("p", name, self._player, requests=requests)
 
-    def take_player(self, name: str) -> bool:
+    def take_player(self, name: str, requests: int = 1) -> bool:
         """Counts a request of a player like `admit_player`, in any thread, if this process can; returns whether it has.
 
         Raises `TooManyError`.
         """
-        return self._take("p", name, self._player)
+        return self._take("p", name, self._player, requests=requests)
 
-    def give_back_player(self, name: str) -> None:
-        """Takes back the count of a request that `take_player` has counted."""
+    def give_back_player(self, name: str, requests: int = 1) -> None:
+        """Takes back the count of what `take_player` has counted."""
         if self._rates is not None and self._player is not None:
-            self._rates.give_back(f"p:{name}", self._player)
+            self._rates.give_back(f"p:{name}", self._player, requests)
+
+    def charge_player(self, name: str, requests: int) -> None:
+        """Counts so many requests more of a player, for work that they have caused."""
+        if self._rates is not None and self._player is not None:
+            self._rates.charge(f"p:{name}", self._player, requests)
 
     async def admit_registration(self, address: str | None) -> None:
         """Counts a new name from an address. Raises `TooManyError` if too many have come from there."""
@@ -108,20 +113,22 @@ class RateLimits:
         if self._rates is not None:
             self._rates.close()
 
-    def _take(self, kind: str, name: str, rate: Rate | None, reason: str | None = None) -> bool:
+    def _take(self, kind: str, name: str, rate: Rate | None, reason: str | None = None, *, requests: int = 1) -> bool:
         if self._rates is None or rate is None:
             return True
-        wait = self._rates.take(f"{kind}:{name}", rate)
+        wait = self._rates.take(f"{kind}:{name}", rate, requests)
         if wait:
             raise TooManyError(math.ceil(wait), reason)
         return wait is not None
 
-    async def _admit(self, kind: str, name: str, rate: Rate | None, reason: str | None = None) -> None:
-        if self._take(kind, name, rate, reason):
+    async def _admit(
+        self, kind: str, name: str, rate: Rate | None, reason: str | None = None, *, requests: int = 1
+    ) -> None:
+        if self._take(kind, name, rate, reason, requests=requests):
             return
         assert self._rates is not None
         assert rate is not None
-        wait = await self._rates.admit(f"{kind}:{name}", rate)
+        wait = await self._rates.admit(f"{kind}:{name}", rate, requests)
         if wait:
             raise TooManyError(math.ceil(wait), reason)
 
@@ -139,31 +146,48 @@ class UncountedError(Exception):
 
 
 class AuthorCount:
-    """Counts a submission once for the player `name`, after the referee has accepted their signature."""
+    """Counts a submission once for the player `name`, after the referee has accepted their signature.
+
+    It counts as one request, and with proofs as so many as `weigh` was told.
+    """
 
     def __init__(self, limits: RateLimits, name: str) -> None:
         self._limits = limits
         self._name = name
+        self._requests = 1
         self._done = self._taken = False
+
+    async def weigh(self, requests: int) -> None:
+        """Counts the submission as so many requests, before its proofs are checked. Raises `TooManyError`."""
+        if not self._done:
+            self._requests = requests
+            try:
+                self.counted(None)
+            except UncountedError:
+                await self.ask()
+
+    def charge(self) -> None:
+        """Counts a submission whose proofs do not hold three times."""
+        self._limits.charge_player(self._name, 2 * self._requests)
 
     def counted(self, append: T) -> T:
         """Returns what is appended for the submission, and counts it. Raises `TooManyError` and `UncountedError`."""
         if not self._done:
-            self._done = self._taken = self._limits.take_player(self._name)
+            self._done = self._taken = self._limits.take_player(self._name, self._requests)
             if not self._done:
                 raise UncountedError
         return append
 
     async def ask(self) -> None:
         """Counts the submission by asking the database. Raises `TooManyError`."""
-        await self._limits.admit_player(self._name)
+        await self._limits.admit_player(self._name, self._requests)
         self._done = True
 
     def give_back(self) -> None:
         """Takes the count back, if this process has counted the submission by itself."""
         if self._taken:
             self._taken = False
-            self._limits.give_back_player(self._name)
+            self._limits.give_back_player(self._name, self._requests)
 
 
 class PlacesOfAddresses:
