@@ -10,8 +10,8 @@ cards reaches only a sender who has signed with the seat's key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hkoji.audit.checks import require_receipt, verify_lapse, verify_new_salt, verify_signatures
 from hkoji.errors import (
@@ -44,6 +44,12 @@ from hkoji.log.statement import Dealt, View, make_view
 from hkoji.messages.text import tell
 from hkoji.rules.events import Event, Seat
 from hkoji.rules.protocol import Ruleset
+
+if TYPE_CHECKING:
+    from hkoji.game.proving import ProofCheck
+
+Verify: TypeAlias = "Callable[[Sequence[ProofCheck]], None]"
+"""Makes the checks of all proofs of an entry and of its deposit, in their order. Raises what they raise."""
 
 
 class RefereedGame(NamedTuple):
@@ -130,14 +136,16 @@ def accept(
     at: str,
     gifts: Sequence[GivenTime] = (),
     outages: Sequence[Outage] = (),
+    verify: Verify | None = None,
 ) -> Accepted:
     """Referees one submission, which has come at the time `at`.
 
     `gifts` are those that the opponent of the author has made in this game, and `outages` all of the service, of both
-    ways. The referee takes those that help this entry. Raises `TimeOverError` if it comes too late all the same,
+    ways. The referee takes those that help this entry. `verify` is called last, for an entry that has proofs; by
+    default they are checked here. Raises what it raises, `TimeOverError` if the entry comes too late all the same,
     `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head, or it names another time of record of it;
     the caller decides whether it is a repetition), `ForbiddenError`, `NotYourTurnError`, `SignatureError`,
-    `CommitmentError`, `IllegalError`, and in a sealed game `ProofError`. The proofs come last, as they take longest.
+    `CommitmentError`, `IllegalError`, and in a sealed game `ProofError`.
     """
     course, entry = refereed.course, submission.entry
     if entry.by == SERVER_NAME:
@@ -167,13 +175,14 @@ def accept(
     _verify_deposit(after, body, submission)
     credit = _verify_in_time(refereed, after, body, at, gifts, outages)
     if course.sealed is not None:
-        from hkoji.game.proving import deposit_check, verify_proofs  # other games need none of it
-        from hkoji.sealed.sodium import quickest
+        from hkoji.game.proving import deposit_check, proofs_of  # other games need none of it
 
-        combine = quickest()
-        verify_proofs(course, entry, body, combine)
+        proofs = proofs_of(course, entry, body)
+        checks = [*proofs.cards, *proofs.deal]
         if submission.deposit is not None:
-            deposit_check(after, submission.deposit)(combine)
+            checks.append(deposit_check(after, submission.deposit))
+        if checks:
+            (verify or _verify_here)(checks)
     lines = [_receipted(entry, submission.sig, signer, at)]
     deposits = (*refereed.deposits, submission.deposit) if submission.deposit else refereed.deposits
     result = _keeping(RefereedGame(after, at, refereed.seed, openings, deposits))
@@ -299,6 +308,14 @@ def own_openings(refereed: RefereedGame, seat: Seat) -> tuple[Opening, ...]:
     """The openings that `seat` itself has sent and the log has not published."""
     mine = {(card.seq, card.part) for card in refereed.course.face_down if card.seat == seat}
     return tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in mine)
+
+
+def _verify_here(checks: Sequence[ProofCheck]) -> None:
+    from hkoji.sealed.sodium import quickest
+
+    combine = quickest()
+    for check in checks:
+        check(combine)
 
 
 def _verify_deposit(after: Course, body: entry_kinds.EntryBody, submission: Submission) -> None:
