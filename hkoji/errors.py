@@ -468,13 +468,13 @@ class NotDeliveredError(HkojiError):
 
 
 class BusyError(HkojiError):
-    """The service has no room for another waiting request. `retry_after` is in seconds."""
+    """The service has no room for another waiting request, or what `reason` says. `retry_after` is in seconds."""
 
     code = "too-busy"
 
-    def __init__(self, retry_after: int) -> None:
+    def __init__(self, retry_after: int, reason: str | None = None) -> None:
         super().__init__(
-            tell("too many clients are waiting at this service already"),
+            reason or tell("too many clients are waiting at this service already"),
             hint=tell("nothing was changed; try again in {seconds} s", seconds=retry_after),
         )
         self.retry_after = retry_after

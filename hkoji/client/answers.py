@@ -182,7 +182,7 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
     if answer.status == 429:
         return errors.TooManyError(1 if seconds is None else seconds, detail if value.get("detail") else None)
     if code == errors.BusyError.code and answer.status == 503:
-        return errors.BusyError(5 if seconds is None else seconds)
+        return errors.BusyError(5 if seconds is None else seconds, detail if value.get("detail") else None)
     if code == errors.ClockError.code and answer.status == 503:
         return errors.ClockError(detail, 30 if seconds is None else seconds)
     if code == errors.TalkClosedError.code and answer.status == 409:

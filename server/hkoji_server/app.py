@@ -49,6 +49,7 @@ from hkoji_server.service.games.keeper import (
     tidy_at_intervals,
 )
 from hkoji_server.service.games.parts import make_game_parts
+from hkoji_server.service.games.proof_worker import ProofWorker
 from hkoji_server.service.games.talk import Talk
 from hkoji_server.service.games.views import GameViews
 from hkoji_server.service.games.waiting_hub import WaitingHub
@@ -152,7 +153,9 @@ class Application:
             time = ServiceTime(
                 store, sources, outage_after=settings.outage_after, unprocessed=store.oldest_unprocessed_mail
             )
-            parts = make_game_parts(store, settings, time, sources, key, origin=origin, limits=limits)
+            metrics = self._metrics
+            proofs = ProofWorker() if metrics is None else ProofWorker(metrics.proofs, metrics.proving)
+            parts = make_game_parts(store, settings, time, sources, key, origin=origin, limits=limits, proofs=proofs)
             held, games = parts.held, parts.games
             failed = _nothing if self._metrics is None else self._metrics.keeper_failures.inc
             keeper = Keeper(store, held, time, sources, key, slack=settings.slack, failed=failed)
@@ -223,6 +226,7 @@ class Application:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 await hub.close()
+                await proofs.close()
                 limits.close()
         log.debug("stopped")
 

@@ -92,6 +92,18 @@ class Metrics(ServedMetrics):
         self.keeper_failures = Counter(
             "hkoji_keeper_failures", "Games whose time was over and that could not be ended", **given
         )
+        self._proofs = Counter(
+            "hkoji_proofs",
+            "Entries of sealed games whose proofs were checked: held, refused, failed (not checked), busy (no room)",
+            ["outcome"],
+            **given,
+        )
+        self._proving = Gauge(
+            "hkoji_proofs_waiting",
+            "Entries of sealed games whose proofs are being checked or wait for it",
+            multiprocess_mode="livesum",
+            **given,
+        )
         self._notices = Counter(
             "hkoji_notices",
             "Notices to players, by event: sent, failed (tried again later), put off, stale, given up",
@@ -118,6 +130,14 @@ class Metrics(ServedMetrics):
         if name == "append":
             outcome = "taken" if error is None else "conflict" if isinstance(error, ConflictError) else "refused"
             self._appends.labels(outcome).inc()
+
+    def proofs(self, outcome: str) -> None:
+        """Counts what has become of an entry with proofs."""
+        self._proofs.labels(outcome).inc()
+
+    def proving(self, number: int) -> None:
+        """Sets how many entries with proofs wait."""
+        self._proving.set(number)
 
     def notice(self, event: str, outcome: str) -> None:
         """Counts what has become of a notice."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from hkoji import referee
 from hkoji.errors import (
     BlockedError,
+    BusyError,
     ClockError,
     ConflictError,
     ForbiddenError,
@@ -55,6 +56,8 @@ from hkoji_server.service.games.loaded_games import (
     undecided,
     write_own,
 )
+from hkoji_server.service.games.proof_worker import ProofWorker
+from hkoji_server.service.games.submitted_proofs import SubmittedProofs
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import (
     AuthorCount,
@@ -94,9 +97,11 @@ class Games:
         held_players: HeldPlayers,
         limits: RateLimits,
         settings: Settings,
+        proofs: ProofWorker,
         seed_due: Callable[[str], None],
     ) -> None:
         """`seed_due` is called with each game in which a held seat owes its `seed` after what this process appends."""
+        self._proofs = proofs
         self._held_players = held_players
         self._seed_due = seed_due
         self._limits = limits
@@ -172,6 +177,7 @@ class Games:
             raise MalformedError(tell("submission"), tell("the entry does not belong to the game in the address"))
         held, current = await self._held.recall(game)
         count = AuthorCount(self._limits if arrival is None else RateLimits(), entry.by)
+        proofs = SubmittedProofs(self._proofs, submission, count)
         late = False
         tries = 0
         while True:
@@ -181,7 +187,7 @@ class Games:
                     return await self._repeat(held.refereed, submission)
                 if refused is not None:
                     raise refused
-                lines, after = await self._append(held, submission, arrival, count, current=current)
+                lines, after = await self._append(held, submission, arrival, count, proofs, current=current)
             except ConflictError:
                 held, current = await self._held.refresh(held), True
                 if held.refereed.course.head == before.refereed.course.head:
@@ -199,7 +205,7 @@ class Games:
                 late = True
                 await self._time.read_outages()
                 held, current = await self._held.refresh(held), True
-            except ClockError:
+            except (BusyError, ClockError):
                 raise
             except HkojiError:
                 if current:
@@ -269,6 +275,7 @@ class Games:
         submission: Submission,
         arrival: MailArrival | None,
         count: AuthorCount,
+        proofs: SubmittedProofs,
         *,
         current: bool,
     ) -> tuple[tuple[Line, ...], LoadedGame]:
@@ -280,7 +287,7 @@ class Games:
         """
         course, entry = held.refereed.course, submission.entry
         now = await self._time.now()
-        at, mail = (now, None) if arrival is None else (arrival.received, arrival.number)
+        at, mail = (proofs.came(now), None) if arrival is None else (arrival.received, arrival.number)
         outages, key = self._time.outages, _key_text(held.refereed, submission)
         try:
             if entry.kind in NEWCOMER_KINDS:
@@ -293,15 +300,27 @@ class Games:
                 if not made:  # by hand: a cache that is made for each entry takes as long as reading it
                     counting = held.counting(outages, at)
                     accepted = referee.accept(
-                        held.refereed, submission, signer=self._signer, at=at, gifts=held.gifts, outages=counting
+                        held.refereed,
+                        submission,
+                        signer=self._signer,
+                        at=at,
+                        gifts=held.gifts,
+                        outages=counting,
+                        verify=proofs.verify,
                     )
                     made.append(append_of(held, accepted, outages, key=key, mail=mail, invited=invited))
                 return made[0]
 
-            if entry.kind in (*NEWCOMER_KINDS, Delegate.KIND):
+            beside = entry.kind in (*NEWCOMER_KINDS, Delegate.KIND)
+            unproven = proofs.wanting(decided) if beside or course.sealed is not None else ()
+            if beside:
                 # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
-                decided()
                 await self._check_beside_log(course, entry, current=current)
+            if unproven:
+                if not current and await self._store.head(entry.game) != (course.seq, course.head):
+                    raise ConflictError(entry.game, seq=course.seq, head=course.head)
+                await self._verify_not_revoked(key)
+                await proofs.check(unproven, at, joined=course.actor is not None)
             try:
                 await self._store.append(lambda: count.counted(decided()[0]))
             except UncountedError:

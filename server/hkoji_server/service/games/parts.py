@@ -9,6 +9,7 @@ from hkoji.log.private_key import Signer
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.proof_worker import ProofWorker
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import RateLimits
@@ -38,14 +39,28 @@ def make_game_parts(
     *,
     origin: str,
     limits: RateLimits,
+    proofs: ProofWorker | None = None,
 ) -> GameParts:
-    """Returns the use cases of games. `key` is the service's key, and `origin` its address for browsers."""
+    """Returns the use cases of games. `key` is the service's key, and `origin` its address for browsers.
+
+    `proofs` is for a process that takes entries of sealed games; its caller closes it.
+    """
     held = LoadedGames(store, settings.cached_games)
     invitations = Invitations(store, held, time, key)
     held_players = HeldPlayers(store, sources, key, settings, origin=origin)
     seed_due = asyncio.Queue[str]()
     games = Games(
-        store, held, time, sources, key, invitations, held_players, limits, settings, seed_due=seed_due.put_nowait
+        store,
+        held,
+        time,
+        sources,
+        key,
+        invitations,
+        held_players,
+        limits,
+        settings,
+        proofs or ProofWorker(),
+        seed_due=seed_due.put_nowait,
     )
     statements = GameStatements(store, held, time, key, limits)
     return GameParts(held, invitations, held_players, games, statements, seed_due)
