@@ -6,8 +6,8 @@ Speeds are ratios to a floor measured in the same run: the median of interleaved
 runs each benchmark by itself and so cannot alternate between a floor and the benchmark compared with it.
 
 Some benchmarks have options of their own and are also programs, such as `python -m scripts.bench.moves --rounds 9`:
-answers, fixed_load, moves, moves_beside_mail, moves_while_waiting, postgres, scale, waiting and web; bots and orders,
-which measure play.
+answers, fixed_load, moves, moves_beside_mail, moves_beside_sealed, moves_while_waiting, postgres, scale, waiting and
+web; bots and orders, which measure play.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from scripts.bench import (
     command,
     moves,
     moves_beside_mail,
+    moves_beside_sealed,
     page,
     postgres,
     rules,
@@ -43,6 +44,7 @@ def _answers() -> None:
 def _moves() -> None:
     moves.run_all()
     moves_beside_mail.run()
+    moves_beside_sealed.run()
 
 
 BENCHMARKS = {

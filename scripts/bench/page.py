@@ -39,6 +39,7 @@ ROWS: Final[dict[str, dict[str, str]]] = {
         "the same, 16 connections: p99 over p50": "at most 3",
         "signed moves over HTTP, 32 connections, `--workers 2`, all cores": "0.75",
         "moves beside a mail process and 1,000 games with a held seat, against moves without both": "0.97",
+        "p99 of moves beside 5 locks a second, ms: time": "at most 1.5",
     },
     "answers": {
         "one mail, until it is answered, s": "at most 0.5",
