@@ -67,13 +67,14 @@ _NEVER: Final = "8999-12-31T23:59:59Z"
 class ServiceDescription(NamedTuple):
     """A service's key, the origin for which logins there are signed, its `slack`, and whether it has pages.
 
-    The slack are the seconds after a deadline before it writes a `timeout`.
+    The slack are the seconds after a deadline before it writes a `timeout`. `operators` are the players who run it.
     """
 
     key: PublicKey
     origin: str
     slack: int = SLACK_SECONDS
     web: bool = False
+    operators: tuple[str, ...] = ()
 
 
 class ClockAnswer(NamedTuple):
@@ -253,7 +254,8 @@ def read_description(value: ServiceModel) -> ServiceDescription:
     slack = value.get("slack", SLACK_SECONDS)
     if type(slack) is not int or slack < 0:
         raise TypeError("slack is not a number of seconds")
-    return ServiceDescription(parse_public_key(value["key"]), origin, slack, value.get("web") is True)
+    operators = tuple(map(read_text, value.get("operators", [])))  # not in the answer of an older service
+    return ServiceDescription(parse_public_key(value["key"]), origin, slack, value.get("web") is True, operators)
 
 
 def read_challenge(value: ChallengeModel) -> Login:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -28,6 +28,7 @@ from hkoji.errors import HkojiError, LoginError, NotFoundError, TrustError, Usag
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import OVER
+from hkoji.game.dealer import SEALED_V1
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import begins_hex
@@ -40,6 +41,7 @@ from hkoji.service_url import parse_url
 if TYPE_CHECKING:
     from hkoji.client.key_changes import KeyChanges
     from hkoji.client.news import PlayerNews
+    from hkoji.client.sealed_choices import SealedWish
 
 _LISTED: Final = 8
 
@@ -205,8 +207,8 @@ class Client:
         return service.own_games(**filters) if revealed else found
 
     def _reveal(self, summary: dict[str, Any]) -> bool:  # Any: JSON
-        """Returns whether a game waited for the player's entropy and has it now."""
-        starts = summary["status"] == "playing" and summary["round"] == 0
+        """Returns whether a game waited for what this program sends by itself: the player's entropy, or a card."""
+        starts = summary["status"] == "playing" and (summary["round"] == 0 or self._may_owe_card(summary))
         if not starts or summary["to_move"] != self.identity.name or not self._vault(summary["game"]).exists:
             return False
         try:
@@ -215,6 +217,15 @@ class Client:
         except HkojiError as error:
             self.say(tell("game {game}: {reason}", game=summary["game"][:8], reason=error))
             return False
+        return True
+
+    def _may_owe_card(self, summary: dict[str, Any]) -> bool:  # Any: JSON
+        """Returns whether the player may owe a card in a game, as far as is known here: only in a sealed one."""
+        if summary.get("dealer") != SEALED_V1:
+            return False
+        with suppress(HkojiError):
+            course = self.stored(summary["game"]).course
+            return course.head != summary["head"] or course.debtor is not None
         return True
 
     def find(self, prefix: str, *, offline: bool = False) -> str:
@@ -278,10 +289,12 @@ class Client:
         expires_in: int | None = None,
         series: int | None = None,
         by_link: bool = False,
+        sealed: SealedWish | None = None,
     ) -> Position:
         """Asks the service for a game and opens it. If the last command for such a game broke off, continues it.
 
-        With `by_link`, and without `invite`, whoever has the link can join: see `hkoji.client.links`.
+        With `by_link`, and without `invite`, whoever has the link can join: see `hkoji.client.links`. With `sealed` the
+        two players deal the cards themselves, and nobody else sees any.
 
         With `expires_in` the offer expires so many seconds from now, and `agreement` names no time itself: the time of
         a repeated command is another one. With `series` the game is the first of at most so many, and the id of the
@@ -293,7 +306,7 @@ class Client:
         assert expires_in is None or agreement.expires is None
         assert series is None or agreement.series is None
         assert invite is None or not by_link
-        request = GameRequest(ruleset, invite, agreement, expires_in, series, by_link)
+        request = GameRequest(ruleset, invite, agreement, expires_in, series, by_link, sealed)
         return open_game(request, self.home, self.service(), self._entropy, self._hold)
 
     @contextmanager

@@ -41,6 +41,8 @@ from hkoji.rules.events import Deal, Seat
 from hkoji.rules.protocol import Ruleset, State
 
 if TYPE_CHECKING:
+    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.client.sealed_play import SealedPlayer
     from hkoji.client.seats import SeatTaker
     from hkoji.client.talk import GameTalk
 
@@ -124,7 +126,14 @@ class ClientGame:
         """The part that opens and joins the game."""
         from hkoji.client.seats import SeatTaker
 
-        return SeatTaker(self._sender, self._entropy)
+        return SeatTaker(self._sender, self._entropy, lambda: self.sealed)
+
+    @cached_property
+    def sealed(self) -> SealedPlayer:
+        """The part that makes entries of a sealed game."""
+        from hkoji.client.sealed_play import SealedPlayer
+
+        return SealedPlayer(self._sender, self._entropy)
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -205,6 +214,8 @@ class ClientGame:
         if self._sender.delegate(known):
             known = self._fresh()
         course, seat = known.position.course, known.seat
+        if seat is not None and course.debtor == seat:
+            return self._released(known)
         if seat is None or course.seed_seat != seat:
             return known.position
         if not self.seats.reveal(course, seat):
@@ -218,21 +229,58 @@ class ClientGame:
             return known.position
         return self._fresh().position
 
+    def _released(self, known: KnownGame) -> Position:
+        """Sends the cards that the player owes in a sealed game, and returns the game. Says why if it cannot."""
+        from hkoji.client.kept.sealed import MissingSealedKeyError, OtherMachineError
+
+        try:
+            self.sealed.release(known)
+        except (MissingSealedKeyError, OtherMachineError) as error:
+            self._say(tell("game {short}: {reason}", short=known.position.short, reason=error))
+            self._say(error.hint)
+            return known.position
+        return self._settled(timed=False)
+
+    def release_here(self) -> Position:
+        """Goes on in this home with a round that the player has locked on another machine, and returns the game.
+
+        Raises `IllegalError` if there is no such round.
+        """
+        self._deliver_waiting()
+        known = self.record.refresh()
+        if not self.sealed.allow_here(known):
+            raise IllegalError(
+                tell("game {short} has no round that was locked on another machine", short=known.position.short),
+                hint=tell("nothing was changed"),
+            )
+        return self._settle()
+
     # --- own entries ----------------------------------------------------------------------------------------------
 
-    def open(self, invite: entry_kinds.Invite | None, *, by_link: bool = False) -> Position:
-        """Opens the offered game, unless it is open already; `by_link` for whoever has the link with its code."""
-        self.seats.open(invite, by_link=by_link)
+    def open(
+        self, invite: entry_kinds.Invite | None, *, by_link: bool = False, sealed: SealedWish | None = None
+    ) -> Position:
+        """Opens the offered game, unless it is open already; `by_link` for whoever has the link with its code.
+
+        A sealed game is opened only with a `sealed` wish, and another one only without.
+        """
+        self.seats.open(invite, by_link=by_link, sealed=sealed)
         return self._fresh().position
 
-    def join(self, agree: Callable[[Course], None] = lambda _course: None, code: str | None = None) -> Position:
+    def join(
+        self,
+        agree: Callable[[Course], None] = lambda _course: None,
+        code: str | None = None,
+        sealed: SealedWish | None = None,
+    ) -> Position:
         """Joins the game, unless the player has joined already, and reveals the player's entropy.
 
         `agree` is called with the game before anything is signed; what it raises ends the attempt. `code` is that of
-        the link by which the player joins. Raises `LoginError` if there is no player here, `ConflictError` if somebody
-        else has joined, `GameOverError`, and `TrustError` if the game was not opened by this link.
+        the link by which the player joins. With a `sealed` wish only a sealed game is joined (else `TrustError`), and
+        without it none (else `SealedGameError`). Raises `LoginError` if there is no player here, `ConflictError` if
+        somebody else has joined, `GameOverError`, and `TrustError` if the game was not opened by this link.
         """
-        self.seats.join(agree, code)
+        self.seats.join(agree, code, sealed)
         return self._settle()
 
     def decline(self, why: str | None = None) -> Position:
@@ -271,7 +319,10 @@ class ClientGame:
         submission = self._make_move(known, notation)
         if note is not None:
             note(submission)
-        self._sender.send(submission, known)
+        if known.position.course.sealed is None:
+            self._sender.send(submission, known)
+        else:
+            self.sealed.send_move(submission, known)
         return MadeMove(self._fresh().position, submission.entry.seq)
 
     def try_move(self, notation: str) -> tuple[Position, str]:
@@ -281,6 +332,8 @@ class ClientGame:
         """
         known = self._last_seen()
         action = _choose(known.position, notation)
+        if known.position.course.sealed is not None:
+            return self.sealed.try_move(known, action), action
         return after_move(known, self.vault.openings(), action, self._sender.player().name), action
 
     def resign(self) -> MadeMove:
@@ -321,6 +374,8 @@ class ClientGame:
                 self._say(tell("{reason}; using the game as last seen", reason=error))
         submission = self._make_move(known, notation)
         self._sender.warn(submission)
+        if known.position.course.sealed is not None:
+            self.vault.keep_made(submission)
         self.vault.keep_signed(submission)
         return submission
 
@@ -331,7 +386,12 @@ class ClientGame:
         return MadeMove(self._fresh().position, course.seq + 1)
 
     def _make_move(self, known: KnownGame, notation: str) -> Submission:
-        course, action = known.position.course, _choose(known.position, notation)
+        course = known.position.course
+        if course.sealed is not None and known.seat is not None:
+            self.sealed.require_cards(known)
+        action = _choose(known.position, notation)
+        if course.sealed is not None:
+            return self.sealed.move(known, action)
         seen, player = time_of_record(known.lines[-1]), self._sender.player()
         draft = draft_move(course, action, self._entropy, by=player.name, at=utc_now(), seen=seen)
         return draft.sign(self._sender.signer(course))
@@ -340,6 +400,8 @@ class ClientGame:
         """Returns the known game, with a new view if this player may have been dealt cards since the last one."""
         known = self.record.require()
         view, course = known.view, known.position.course
+        if course.sealed is not None:  # no view has a card
+            return known
         if known.seat is not None and (view is None or (known.position.mine and view.seq != course.seq)):
             return self.record.refresh()
         return known

@@ -15,7 +15,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.kept.game import Vault
 from hkoji.client.log_checks import verify_game, verify_lines
 from hkoji.client.seats import InviteLink, verify_link
-from hkoji.client.verified_log import VerifiedLog
+from hkoji.client.verified_log import VerifiedLog, is_sealed
 from hkoji.errors import UsageError
 from hkoji.game.course import Course
 from hkoji.game.replay import replay, require_whole
@@ -29,12 +29,13 @@ def own_link(client: Client, game: str) -> InviteLink | None:
     It has the service's origin, if that is an address: the operator's own machine may reach the service by another one
     than everybody else.
     """
-    code, server = Vault(client.home.game_folder(game)).link_code, client.server_of(game)
+    vault = Vault(client.home.game_folder(game))
+    code, server = vault.link_code, client.server_of(game)
     if code is None:
         return None
     with suppress(UsageError):
         server = parse_url(client.service(server).pins.origin or server)
-    return InviteLink(server, game, code)
+    return InviteLink(server, game, code, is_sealed(vault.lines()))
 
 
 def introduce(client: Client, link: InviteLink, origin: str | None = None) -> ServiceDescription:

@@ -22,8 +22,9 @@ from hkoji.audit.checks import (
 from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.errors import HkojiError, TrustError
 from hkoji.game.commitments import Opening
+from hkoji.game.course import Course
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody
-from hkoji.game.replay import KEEP_FOLDER, Replay
+from hkoji.game.replay import KEEP_FOLDER, Replay, Step
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.game_statements import HeadStatement, SignedHead
@@ -59,7 +60,7 @@ def _other_game(other: str, game: str) -> TrustError:
 def verify_lines(
     result: Replay, lines: Sequence[Line], new: int, server: PublicKey, own: Submission | None = None
 ) -> None:
-    """Checks signatures, receipts and salts of the last `new` of `lines`, which are the steps of `result`.
+    """Checks signatures, receipts, salts and proofs of the last `new` of `lines`, which are the steps of `result`.
 
     `own` has been signed here, and the receipt of its line has been verified; both are not verified once more.
     Raises `TrustError`.
@@ -85,6 +86,8 @@ def verify_lines(
             if not _is(line, own, signer):
                 verify_signatures(line.entry, line.sig, signer, step.body, before.setup.link)
                 verify_receipt(require_receipt(line), line.entry, server)
+                if before.sealed is not None:
+                    _verify_proofs(before, step)
             if number and (earlier := lines[number - 1].receipt):
                 verify_receipt_time(require_receipt(line).receipt, earlier.receipt)
             for opening in _opened(step.body):
@@ -98,6 +101,13 @@ def verify_lines(
         if fault is not None:
             late = which is TimePass.CLOCKS and result.steps[fault.entry].body.effect.owed
             raise _refusal(fault.entry, fault.error, LateLineError if late else TrustError) from fault.error
+
+
+def _verify_proofs(before: Course, step: Step) -> None:
+    from hkoji.game.proving import verify_proofs  # other games need none of it
+    from hkoji.sealed.sodium import quickest
+
+    verify_proofs(before, step.entry, step.body, quickest())
 
 
 def _refusal(number: int, error: HkojiError, kind: type[TrustError] = TrustError) -> TrustError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.client.game import ClientGame
 from hkoji.client.kept.files import locked
@@ -19,9 +19,13 @@ from hkoji.errors import NotFoundError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement, Series
 from hkoji.game.clock import add_seconds
+from hkoji.game.dealer import SEALED_V1
 from hkoji.game.position import Position
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
+
+if TYPE_CHECKING:
+    from hkoji.client.sealed_choices import SealedWish
 
 _SERIES_BYTES: Final = 16
 
@@ -35,6 +39,7 @@ class GameRequest(NamedTuple):
     expires_in: int | None
     series: int | None
     by_link: bool
+    sealed: SealedWish | None = None
 
     def to_json(self, server: str) -> dict[str, Any]:  # Any: JSON
         """Returns the request to a service as it is kept until the game is open."""
@@ -46,6 +51,7 @@ class GameRequest(NamedTuple):
             "ruleset": self.ruleset.to_json(),
             "invite": [self.invite.name, self.invite.key.text if self.invite.key else None] if self.invite else None,
             "by_link": self.by_link,
+            "sealed": self.sealed is not None,
         }
 
 
@@ -61,10 +67,15 @@ def open_game(
     Raises `TrustError`, and signs nothing, if another game is offered.
     """
     wanted = request.to_json(service.url)
+    if request.sealed is not None:
+        from hkoji.client.sealed_choices import prepare
+
+        prepare(home, service, str(home.config()["name"]), new_key=request.sealed.new_key)
+        request = request._replace(sealed=request.sealed._replace(new_key=False))
 
     def opened(game: str) -> Position:
         with hold(game) as held:
-            position = held.open(request.invite, by_link=request.by_link)
+            position = held.open(request.invite, by_link=request.by_link, sealed=request.sealed)
         home.set_started({})
         return position
 
@@ -84,10 +95,10 @@ def open_game(
             agreement = agreement._replace(expires=add_seconds(service.told_now(), request.expires_in))
         if request.series is not None:
             agreement = agreement._replace(series=Series(request.series, entropy(_SERIES_BYTES).hex(), 1))
-        line = service.offer(request.ruleset, agreement)
+        line = service.offer(request.ruleset, agreement, None if request.sealed is None else SEALED_V1)
         game = line.entry.game
         with hold(game) as held:
-            offered = held.seats.take_offer(line)
+            offered = held.seats.take_offer(line, sealed=request.sealed is not None)
         if offered.course.setup.ruleset != request.ruleset:
             raise TrustError(tell("the service offered another game than requested"), hint=tell("nothing was signed"))
         if offered.course.setup.agreement != agreement:

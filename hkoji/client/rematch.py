@@ -52,6 +52,7 @@ from hkoji.rules.events import Seat
 if TYPE_CHECKING:
     from hkoji.client.client import Client
     from hkoji.client.game import ClientGame
+    from hkoji.client.sealed_choices import SealedWish
 
 OPENED: Final = "opened"
 JOINED: Final = "joined"
@@ -282,7 +283,8 @@ class Rematches:
     def _open(self, wanted: _Wanted) -> None:
         invite = entry_kinds.Invite(wanted.opponent, self._key_of(wanted))
         ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
-        made = self._client.new(ruleset, invite, wanted.agreement, expires_in=wanted.expires_in)
+        sealed = sealed_like(wanted.course)
+        made = self._client.new(ruleset, invite, wanted.agreement, expires_in=wanted.expires_in, sealed=sealed)
         self._made[made.game] = OPENED
 
     def _key_of(self, wanted: _Wanted) -> PublicKey | None:
@@ -315,7 +317,7 @@ class Rematches:
 
         try:
             with self._client.game(game) as held:
-                held.join(verify)
+                held.join(verify, None, sealed_like(wanted.course))
         except _OtherTermsError:
             raise
         except _TOO_LATE:
@@ -325,6 +327,15 @@ class Rematches:
             self._client.say(tell("game {game}: {reason}", game=game[:8], reason=error))
         else:
             self._made[game] = JOINED
+
+
+def sealed_like(course: Course) -> SealedWish | None:
+    """Returns the wish for a game that is sealed if the game of `course` is."""
+    if course.sealed is None:
+        return None
+    from hkoji.client.sealed_choices import SealedWish
+
+    return SealedWish()
 
 
 def _is_cancelled(position: Position) -> bool:

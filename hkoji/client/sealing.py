@@ -6,7 +6,7 @@ random bytes. Everything else is in the log, so every home with the same key and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from hkoji.errors import MissingCardsError, TrustError
@@ -67,6 +67,29 @@ class Made(NamedTuple, Generic[_Body]):
     deposit: GivePart | None
 
 
+class OwnCards(NamedTuple):
+    """What a seat knows of its own cards in one round: all of them in order, and the openings of those it has hidden.
+
+    The openings are by the number of the entry, and have no salt.
+    """
+
+    cards: tuple[str, ...]
+    openings: Mapping[int, tuple[Opening, ...]]
+
+
+def rounds_of(courses: Iterable[Course]) -> list[SealedRound]:
+    """Each round that has begun, as far as it was played, from the game after each entry."""
+    rounds = {course.sealed.now.number: course.sealed.now for course in courses if course.sealed is not None}
+    return [rounds[number] for number in sorted(rounds) if number]
+
+
+def seat_knowledge(seat: Seat, rounds: Iterable[OwnCards]) -> SeatKnowledge:
+    """The knowledge of a seat with these own cards of all rounds."""
+    found = tuple(rounds)
+    openings = {seq: opened for each in found for seq, opened in each.openings.items()}
+    return SeatKnowledge(seat, tuple(each.cards for each in found), openings)
+
+
 class Sealer:
     """The secrets of one seat in one game: `key` is the player's sealed key, `entropy` what the seat reveals.
 
@@ -99,20 +122,18 @@ class Sealer:
             raise TrustError(tell("cards that you have got in round {round} are none", round=dealt.number))
         return tuple(self._points.cards[self._points.points.index(point)] for point in found)
 
+    def own(self, dealt: SealedRound) -> OwnCards:
+        """The own cards of a round as the rules name them, and those that were hidden."""
+        cards = self.cards(dealt)
+        hidden: dict[tuple[int, str], list[str]] = {}
+        for each, (token, _) in zip(dealt.hidden[self._seat], self._hidden(dealt), strict=True):
+            hidden.setdefault((each.seq, each.action), []).append(self._points.kind(cards[token]))
+        openings = {seq: tuple(self._open(seq, action, kinds)) for (seq, action), kinds in hidden.items()}
+        return OwnCards(tuple(map(self._points.kind, cards)), openings)
+
     def knowledge(self, courses: Iterable[Course]) -> SeatKnowledge:
         """The own cards of all rounds, from the game after each entry as anybody knows it."""
-        rounds = {course.sealed.now.number: course.sealed.now for course in courses if course.sealed is not None}
-        dealt: list[tuple[str, ...]] = []
-        openings: dict[int, tuple[Opening, ...]] = {}
-        for number in sorted(rounds.keys() - {0}):
-            cards = self.cards(rounds[number])
-            dealt.append(tuple(map(self._points.kind, cards)))
-            hidden: dict[tuple[int, str], list[str]] = {}
-            for each, (token, _) in zip(rounds[number].hidden[self._seat], self._hidden(rounds[number]), strict=True):
-                hidden.setdefault((each.seq, each.action), []).append(self._points.kind(cards[token]))
-            for (seq, action), kinds in hidden.items():
-                openings[seq] = tuple(self._open(seq, action, kinds))
-        return SeatKnowledge(self._seat, tuple(dealt), openings)
+        return seat_knowledge(self._seat, map(self.own, rounds_of(courses)))
 
     def _open(self, seq: int, action: str, kinds: list[str]) -> Iterable[Opening]:
         begin = 0
@@ -121,10 +142,25 @@ class Sealer:
             yield Opening(seq, part, "".join(kinds[begin : begin + size]), "")
             begin += size
 
+    def has_made(self, dealt: SealedRound) -> bool:
+        """Whether the own lock of a round was made with this sealed key and entropy."""
+        return combine((self._lock_number(dealt), GENERATOR)) == dealt.keys[self._seat]
+
+    def hides(self, dealt: SealedRound, before: SealedRound, action: str) -> str:
+        """The action with the own cards, of a seat that hides them with it: `dealt` is the round after it."""
+        new = dealt.hidden[self._seat][len(before.hidden[self._seat]) :]
+        indices = [index for index, _ in self._hidden(dealt)][-len(new) :]
+        cards = self.cards(dealt)
+        kinds = [self._points.kind(cards[index]) for index in indices]
+        return self._ruleset.complete(action, tuple(each.cards for each in self._open(0, action, kinds)))
+
+    def _lock_number(self, dealt: SealedRound) -> int:
+        seat = self._seat
+        return self._seal.lock_number(dealt.number, dealt.prevs[seat], self._entropy, dealt.salts[seat].hex())
+
     def _number(self, dealt: SealedRound) -> int:
         """The number of the own lock. Raises `TrustError` if the sealed key here is not the one that made it."""
-        seat = self._seat
-        number = self._seal.lock_number(dealt.number, dealt.prevs[seat], self._entropy, dealt.salts[seat].hex())
+        number = self._lock_number(dealt)
         if combine((number, GENERATOR)) != dealt.keys[self._seat]:
             raise TrustError(
                 tell("round {round} was not locked with the sealed key and entropy of this home", round=dealt.number),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.client.held_keys import verify_host
 from hkoji.client.kept.game import Vault
@@ -18,7 +18,7 @@ from hkoji.errors import ConflictError, GameOverError, IllegalError, TrustError,
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit, entropy_of_key
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer import SERVER_V1
+from hkoji.game.dealer import SEALED_V1, SERVER_V1
 from hkoji.game.position import Position
 from hkoji.log.canonical import is_hex
 from hkoji.log.line import SERVER_NAME, Line
@@ -28,8 +28,12 @@ from hkoji.messages.text import shorten, tell
 from hkoji.rules.events import Seat
 from hkoji.service_url import parse_url
 
+if TYPE_CHECKING:
+    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.client.sealed_play import SealedPlayer
+
 LONGEST_LINK: Final = 2048
-_COMMAND: Final = re.compile(r"hkoji\s+join\s+(.*)", re.DOTALL)
+_COMMAND: Final = re.compile(r"hkoji\s+join\s+(.*?)(?:\s+--sealed)?", re.DOTALL)
 _ESCAPED_MARK: Final = "%23"
 """A `#` as some mail programs write it. The rest may be the code, which no error repeats."""
 _QUOTES: Final = "'\"<>‘’“”"
@@ -46,11 +50,12 @@ _ASK: Final = tell("nothing was sent; a link is good for one guest: ask your fri
 
 
 class InviteLink(NamedTuple):
-    """A link: the address of the service, the game, and the code."""
+    """A link: the address of the service, the game, and the code; `sealed` if it is known that the game is sealed."""
 
     server: str
     game: str
     code: str
+    sealed: bool = False
 
     @property
     def text(self) -> str:
@@ -60,7 +65,7 @@ class InviteLink(NamedTuple):
     @property
     def command(self) -> str:
         """The command that a friend types to join."""
-        return f"hkoji join '{self.text}'"
+        return f"hkoji join '{self.text}'{' --sealed' if self.sealed else ''}"
 
 
 def is_link(text: str) -> bool:
@@ -134,44 +139,70 @@ def verify_link(course: Course, code: str) -> None:
     )
 
 
-class SeatTaker:
-    """Takes a seat in the game of `sender` for its player. `entropy` returns random bytes."""
+class SealedGameError(IllegalError):
+    """A sealed game that a player wants to join who has not asked for one."""
 
-    def __init__(self, sender: EntrySender, entropy: Callable[[int], bytes]) -> None:
+    def __init__(self, course: Course) -> None:
+        super().__init__(
+            tell("{name} offers a sealed game (beta)", name=course.setup.names[0]),
+            hint=tell(
+                "nothing was signed; in a sealed game nobody but you sees your cards. Your program must look in to "
+                "release cards, and you must keep a copy of its sealed key: `hkoji join {game} --sealed`",
+                game=course.setup.game[:8],
+            ),
+        )
+
+
+class SeatTaker:
+    """Takes a seat in the game of `sender` for its player. `entropy` returns random bytes.
+
+    `sealed` returns the part that makes entries of a sealed game.
+    """
+
+    def __init__(
+        self, sender: EntrySender, entropy: Callable[[int], bytes], sealed: Callable[[], SealedPlayer]
+    ) -> None:
         self._sender: Final = sender
+        self._sealed = sealed
         self._vault: Final = sender.vault
         self._service: Final = sender.service
         self._record: Final = sender.record
         self._entropy = entropy
 
-    def take_offer(self, line: Line) -> Position:
-        """Keeps a new game's first line.
+    def take_offer(self, line: Line, *, sealed: bool = False) -> Position:
+        """Keeps a new game's first line; with `sealed` that of a sealed game.
 
-        Raises `TrustError` if the game exists here, or if the service alone could choose its cards.
+        Raises `TrustError` if the game exists here, or if it is dealt in another way than the player has asked for.
         """
         if self._record.known() is not None:
             raise TrustError(tell("the service offered a game that was there before"), hint=tell("nothing was signed"))
         with self._record.kept_if_refused((), (line,)):
             position = self._record.accept(None, (line,), None).position
-        refuse_chosen_cards(position.course)
+        verify_dealer(position.course, sealed=sealed)
         return position
 
-    def open(self, invite: entry_kinds.Invite | None, *, by_link: bool) -> None:
-        """Sends the `open` of the offered game, unless the game is open already."""
+    def open(self, invite: entry_kinds.Invite | None, *, by_link: bool, sealed: SealedWish | None = None) -> None:
+        """Sends the `open` of the offered game, unless the game is open already. Raises what `take_offer` raises."""
         self._sender.deliver_pending()
         course = self._record.require().position.course
         if course.stage is not Stage.OPEN:
             return
-        refuse_chosen_cards(course)
+        verify_dealer(course, sealed=sealed is not None)
         name, key = self._sender.player().name, self._sender.my_key()
         commit = self._commit_entropy(0, course)
         body = entry_kinds.Open(commit, key, invite)
         if by_link:
             link = link_key(own_code(self._vault, self._entropy))
             body = entry_kinds.open_by_link(link, course, entropy_commit=commit, key=key, name=name)
-        self._sender.post(course, body)
+        if sealed is None:
+            self._sender.post(course, body)
+            return
+        entropy = self._vault.entropy(0, commit)
+        assert entropy is not None  # it has just been kept
+        self._sealed().prepare(sealed)
+        self._sealed().open(course, body, entropy)
 
-    def join(self, agree: Callable[[Course], None], code: str | None) -> None:
+    def join(self, agree: Callable[[Course], None], code: str | None, sealed: SealedWish | None = None) -> None:
         """Sends the `join`, unless the player has joined already. Raises what `ClientGame.join` raises."""
         self._sender.player()
         self._sender.deliver_pending()
@@ -195,14 +226,22 @@ class SeatTaker:
         if course.stage is not Stage.JOIN:
             used, hint = (_JOINED, _TAKEN) if code is None else (_USED, _ASK)
             raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=hint, reason=used)
-        refuse_chosen_cards(course)
+        if course.sealed is not None and sealed is None:
+            raise SealedGameError(course)
+        verify_dealer(course, sealed=sealed is not None)
         invite, me, key = course.setup.invite, self._sender.player(), self._sender.my_key()
         if code is None:
             refuse_without_link(course)
         if isinstance(invite, entry_kinds.Invite) and (reason := invite.refusal(me.name, key)):
             raise IllegalError(reason, hint=_TAKEN)
         verify_host(self._service, course)
+        if sealed is not None:
+            from hkoji.sealed import sodium
+
+            sodium.require()
         agree(course)
+        if sealed is not None:
+            self._sealed().prepare(sealed)
         commit = self._commit_entropy(1, course)
         body = entry_kinds.Join(commit, key)
         if code is not None:
@@ -219,7 +258,10 @@ class SeatTaker:
             entropy = self._of_key(key) if self._sender.player().signs_for(key) else None
             if entropy is None or entropy_commit(self._vault.game, seat, entropy) != commitment:
                 return False
-        self._sender.post(course, entry_kinds.Seed(entropy))
+        if course.sealed is not None:
+            self._sealed().seed(course, seat, entropy)
+        else:
+            self._sender.post(course, entry_kinds.Seed(entropy))
         return True
 
     def _commit_entropy(self, seat: Seat, course: Course) -> str:
@@ -246,14 +288,16 @@ class SeatTaker:
         return entropy_of_key(signer, self._vault.game, offer) if isinstance(signer, PrivateKey) else None
 
 
-def refuse_chosen_cards(course: Course) -> None:
-    """Raises `TrustError` unless the game's dealer gives the players a part in the shuffle.
+def verify_dealer(course: Course, *, sealed: bool) -> None:
+    """Raises `TrustError` unless the game is dealt by both players (`sealed`), or with a part of both in the shuffle.
 
-    The service names the dealer. With any other dealer it could choose the cards alone.
+    The service names the dealer. With any other dealer than these two it could choose the cards alone.
     """
-    dealer = course.setup.terms.name
-    if dealer != SERVER_V1:
-        raise TrustError(
-            tell("the game's dealer is {dealer}, which lets the service alone choose the cards", dealer=dealer),
-            hint=tell("nothing was signed; play at a service that offers {dealer}", dealer=SERVER_V1),
-        )
+    dealer, wanted = course.setup.terms.name, SEALED_V1 if sealed else SERVER_V1
+    if dealer == wanted:
+        return
+    if dealer in (SEALED_V1, SERVER_V1):
+        reason = tell("the game's dealer is {dealer}, and you have asked for {wanted}", dealer=dealer, wanted=wanted)
+    else:
+        reason = tell("the game's dealer is {dealer}, which lets the service alone choose the cards", dealer=dealer)
+    raise TrustError(reason, hint=tell("nothing was signed; play at a service that offers {dealer}", dealer=wanted))

@@ -23,6 +23,7 @@ from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import time_of_record
+from hkoji.game.sealed_parts import GivePart
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.line import Entry, Line, parse_entry
@@ -67,8 +68,12 @@ class EntrySender:
         """Returns the signer of the player's key in a game."""
         return self.player().signer_of(self.counting_key(course))
 
-    def post(self, course: Course, body: entry_kinds.EntryBody) -> None:
-        """Signs the next entry and sends it. If the service has refused the same entry before, sends that one again."""
+    def post(self, course: Course, body: entry_kinds.EntryBody, deposit: GivePart | None = None) -> None:
+        """Signs the next entry and sends it, with a draw to deposit if there is one."""
+        self.send(self.sign(course, body, deposit), self.record.require())
+
+    def sign(self, course: Course, body: entry_kinds.EntryBody, deposit: GivePart | None = None) -> Submission:
+        """Returns the next entry, signed. If the service has refused the same entry before, returns that one again."""
         player, known = self.player(), self.record.require()
         seen = time_of_record(known.lines[-1])
         # Each further text that is signed for one place could become part of the log.
@@ -79,7 +84,8 @@ class EntrySender:
         ]
         texts = [each.text for each in refused]
         draft = next((each for each in drafts if each.entry.text in texts), drafts[-1])
-        self.send(draft.sign(player.signer_of(body.newcomer_key() or self.counting_key(course))), known)
+        signer = player.signer_of(body.newcomer_key() or self.counting_key(course))
+        return draft.sign(signer)._replace(deposit=deposit)
 
     def refused(self, course: Course) -> tuple[Entry, ...]:
         """Returns the player's entries that were signed for the next place, and are not in the log."""
@@ -230,6 +236,8 @@ class EntrySender:
         """
         course, seat, identity = known.position.course, known.seat, self.record.identity
         if identity is None or seat is None or course.actor != seat or self.vault.signed(course.seq + 1):
+            return False
+        if course.sealed is not None:  # only the player's own program plays in it
             return False
         if not identity.signs_for(course.setup.keys[seat]):
             return False

@@ -49,7 +49,7 @@ from hkoji.game.held_keys import Gateway
 from hkoji.game.position import SLACK_SECONDS
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
-from hkoji.log.canonical import encode_base64
+from hkoji.log.canonical import JsonValue, encode_base64
 from hkoji.log.game_statements import SignedHead, read_signed_head
 from hkoji.log.line import SERVER_NAME, Line, parse_log, read_line, read_signed
 from hkoji.log.public_key import PublicKey
@@ -321,9 +321,11 @@ class Service:
         """Asks for the key of somebody who will play by mail. Returns its certificate, which is not verified yet."""
         return read(self.requests.as_player("POST", "/v1/invitations", request), read_certificate)
 
-    def offer(self, ruleset: Ruleset, agreement: Agreement) -> Line:
-        """Asks for a new game. Returns its first line."""
-        value = {"agreement": agreement.to_json(), "ruleset": dict(ruleset.to_json())}
+    def offer(self, ruleset: Ruleset, agreement: Agreement, dealer: str | None = None) -> Line:
+        """Asks for a new game, by default with the dealer `server/v1`. Returns its first line."""
+        value: dict[str, JsonValue] = {"agreement": agreement.to_json(), "ruleset": dict(ruleset.to_json())}
+        if dealer is not None:
+            value["dealer"] = dealer
         answer = self.requests.as_player("POST", "/v1/offers", value)
         with understood(answer):
             offer: OfferModel = answer.json()

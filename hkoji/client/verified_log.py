@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.audit.checks import HEAD_SECONDS
 from hkoji.audit.evidence_file import EntryTree, of_game
@@ -33,6 +34,7 @@ from hkoji.errors import HkojiError, InvalidError, NotFoundError, NotShownError,
 from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
+from hkoji.game.dealer import SEALED_V1
 from hkoji.game.position import Position, read_position
 from hkoji.game.replay import (
     KEEP_FOLDER,
@@ -52,6 +54,9 @@ from hkoji.log.statement import View
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 
+if TYPE_CHECKING:
+    from hkoji.client.sealed_cards import SealedCards
+
 
 class KnownGame(NamedTuple):
     """The game on disk, read and replayed."""
@@ -64,6 +69,8 @@ class KnownGame(NamedTuple):
     openings: tuple[Opening, ...]
     """The openings made here for entries of the log."""
     position: Position
+    sealed_key_missing: bool = False
+    """Whether the player's cards in a sealed game cannot be read, because its sealed key is not here."""
 
 
 class VerifiedLog:
@@ -79,6 +86,13 @@ class VerifiedLog:
         self._clock: tuple[str, ClockAnswer] | None = None
         """The clock that came with the last view about the entry that is due, and the head that it is about."""
         self._signed_head: SignedHead | None = None
+
+    @cached_property
+    def sealed_cards(self) -> SealedCards:
+        """The part that reads the player's cards in a sealed game."""
+        from hkoji.client.sealed_cards import SealedCards  # other games need none of it
+
+        return SealedCards(self.vault, self.service.home)
 
     # --- what is new ----------------------------------------------------------------------------------------------
 
@@ -169,6 +183,7 @@ class VerifiedLog:
         result = self._replay(known, lines, len(new), seat, view, openings)
         verify_lines(result, lines, len(new), self.service.key, own)
         verify_heads((each.statement for each in self.evidence.heads()), lines, len(new))
+        result, missing = self._with_own_cards(lines, result, seat)
         if shown is not None:
             assert seat is not None
             assert view is not None
@@ -190,7 +205,7 @@ class VerifiedLog:
                     short=self.vault.game[:8],
                 )
             )
-        return self._remember(self.vault.stamp(), lines, result, seat, view, self.vault.openings())
+        return self._remember(self.vault.stamp(), lines, result, seat, view, self.vault.openings(), missing=missing)
 
     def _seat(self, lines: Sequence[Line]) -> Seat | None:
         """Returns the player's seat, found by a key that is here or by one that the player has lost."""
@@ -218,13 +233,29 @@ class VerifiedLog:
         view: View | None,
         openings: tuple[Opening, ...],
     ) -> Replay:
-        """Replays the new lines. Replays the known lines again if the new ones may reveal cards in them."""
+        """Replays the new lines. Replays the known lines again if the new ones may reveal cards in them.
+
+        Returns a sealed game as everybody knows it: see `_with_own_cards`.
+        """
         fresh = lines[len(lines) - new :]
+        if is_sealed(lines):
+            return self.sealed_cards.replay_public(lines)
         if known is not None and seat == known.seat and not any(line.entry.kind in ("end", "unseal") for line in fresh):
             return continue_own(known.replay, fresh, seat, view, openings)
         if seat is not None:
             return replay_own(lines, seat, view, openings)
         return require_whole(replay(lines))
+
+    def _with_own_cards(self, lines: tuple[Line, ...], public: Replay, seat: Seat | None) -> tuple[Replay, bool]:
+        """Returns a sealed game with the player's cards, and whether they cannot be read; any other game as it is."""
+        if seat is None or not is_sealed(lines):
+            return public, False
+        from hkoji.client.kept.sealed import MissingSealedKeyError
+
+        try:
+            return self.sealed_cards.replay_own(lines, public, seat), False
+        except MissingSealedKeyError:
+            return public, True
 
     # --- signed heads ---------------------------------------------------------------------------------------------
 
@@ -356,12 +387,13 @@ class VerifiedLog:
                 result = self._replay(None, lines, len(lines), seat, view, openings)
             except NotShownError:
                 seat, result = None, self._replay(None, lines, len(lines), None, view, openings)
+            result, missing = self._with_own_cards(lines, result, seat)
         except TrustError as error:
             raise StorageError(
                 tell("the files in {folder} contradict each other: {reason}", folder=self.vault.folder, reason=error),
                 hint=tell("move log.jsonl and view.json out of that folder: they are fetched and verified again"),
             ) from error
-        return self._remember(stamp, lines, result, seat, view, openings)
+        return self._remember(stamp, lines, result, seat, view, openings, missing=missing)
 
     def _kept_view(self) -> View | None:
         """Returns the later one of the two views that are kept: a power failure may take the latest."""
@@ -395,11 +427,25 @@ class VerifiedLog:
         seat: Seat | None,
         view: View | None,
         openings: tuple[Opening, ...],
+        *,
+        missing: bool,
     ) -> KnownGame:
         made = _made_for(lines, openings)
-        position = read_position(result, seat, self.identity.name if self.identity else None)
-        self._memory = KnownGame(stamp, lines, result, seat, view, made, position)
+        if missing:
+            position = Position(result.steps[-1].course, seat, result.events, (), result)
+        else:
+            position = read_position(result, seat, self.identity.name if self.identity else None)
+        self._memory = KnownGame(stamp, lines, result, seat, view, made, position, missing)
         return self._memory
+
+
+def is_sealed(lines: Sequence[Line]) -> bool:
+    """Returns whether a log is that of a sealed game."""
+    match lines[0].entry.body.get("dealer") if lines else None:
+        case {"name": str(name)}:
+            return name == SEALED_V1
+        case _:
+            return False
 
 
 def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:

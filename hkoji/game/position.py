@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from hkoji.errors import GameOverError, IllegalActionError, NotYourTurnError
+from hkoji.errors import GameOverError, IllegalActionError, IllegalError, NotYourTurnError
 from hkoji.game.agreement import TimeControl, format_time_control
 from hkoji.game.clock import add_counted, counted, parse_time
 from hkoji.game.course import Course, Stage
@@ -105,6 +105,11 @@ class Position(NamedTuple):
                 reason = tell("it is not your turn: the game waits for {name}", name=name)
             hint = tell("nothing was sent; wait for your turn with `{command}`", command=wait) if wait else _NOT_SENT
             raise NotYourTurnError(reason, actor=course.actor, hint=hint)
+        if course.debtor is not None:
+            raise IllegalError(
+                tell("your program owes {name} a card before any move", name=course.setup.names[1 - course.debtor]),
+                hint=tell("nothing was sent; to send it: `hkoji release {game}`", game=self.short),
+            )
         action = course.state.parse_action(notation)
         if action not in self.legal:
             raise self._illegal(action, show)

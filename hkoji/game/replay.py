@@ -53,10 +53,11 @@ class Replay(NamedTuple):
         return tuple(event for step in self.steps for event in step.events)
 
 
-_NOTHING: Final = Replay(())
+NOTHING: Final = Replay(())
+"""The replay of no lines."""
 
 
-def replay(lines: Iterable[Line], knowledge: Knowledge | None = None, *, after: Replay = _NOTHING) -> Replay:
+def replay(lines: Iterable[Line], knowledge: Knowledge | None = None, *, after: Replay = NOTHING) -> Replay:
     """Replays `lines`, which follow those of `after`, with `knowledge`; by default with all that the lines reveal."""
     lines = tuple(lines)
     known = knowledge or public_knowledge(lines)

@@ -17,6 +17,7 @@ from hkoji.game.course import Stage
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:  # `hkoji bot run` needs no local service
+    from hkoji.client.sealed_choices import SealedWish
     from hkoji.local.local_games import LocalGames, LocalSeats
 
 
@@ -26,8 +27,10 @@ def decide(bot: Bot, position: Position) -> str:
     return bot.decide(see(position.course.setup.ruleset, position.events, position.seat))
 
 
-def step(client: Client, bot: Bot, game: str) -> MadeMove | None:
+def step(client: Client, bot: Bot, game: str, sealed: SealedWish | None = None) -> MadeMove | None:
     """Joins, reveals the player's entropy and moves as `bot` decides, each if it is due. Returns None without a move.
+
+    A sealed game is joined only with a `sealed` wish.
 
     Signs only legal moves: a bot that fails leaves the game as it was. Raises the bot's errors, and `NotYourTurnError`
     in a game between others.
@@ -35,7 +38,7 @@ def step(client: Client, bot: Bot, game: str) -> MadeMove | None:
     with client.game(game) as held:
         position = held.current()
         if position.course.stage is Stage.JOIN and position.seat is None:
-            position = held.join()
+            position = held.join(sealed=sealed)
     if not position.over:
         position.verify_player(hint=tell("nothing was sent"))
     if not position.legal:

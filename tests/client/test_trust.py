@@ -84,7 +84,7 @@ def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_joined(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as accomplice:
-        accomplice.setattr(seats, "refuse_chosen_cards", lambda course: None)
+        accomplice.setattr(seats, "verify_dealer", lambda course, **_: None)
         game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(TrustError, match="dealer is duplicate/v1"):
         bob.join(game)

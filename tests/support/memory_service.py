@@ -16,16 +16,18 @@ from hkoji import referee
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.course import Stage
+from hkoji.game.dealer import SEALED_V1
 from hkoji.game.position import summarise
 from hkoji.local import local_service as local
 from hkoji.local.local_service import LocalGameFiles, LocalTransport
-from hkoji.log.line import Line
+from hkoji.log.line import Line, line_to_json
 from hkoji.log.private_key import PrivateKey
 from hkoji.referee import RefereedGame
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from hkoji.rules.registry import parse_ruleset
 from tests.support.commands import Commands
 
 __all__ = ["AT", "URL", "LocalPlayer", "LocalTransport", "MemoryService", "begin", "play_on", "registered"]
@@ -128,6 +130,16 @@ class MemoryService(local.LocalService):
                     listed = [each for each in listed if each["host"] != mine and each["invite"] in (None, mine)]
                 return 200, {"games": listed, "next": None}
         return super()._answer(method, path, query, body, token)
+
+    def _offer(self, options: Any) -> tuple[int, Any]:  # Any: JSON
+        """Offers sealed games too, which local play never does."""
+        if options.get("dealer") != SEALED_V1:
+            return super()._offer(options)
+        ruleset, agreement = parse_ruleset(options["ruleset"]), read_agreement(options["agreement"])
+        game = self.random.randbytes(16).hex()
+        accepted = referee.offer(game, ruleset, None, signer=self.key, at=self._now(), agreement=agreement)
+        self.memory.keep(game, LocalGameFiles(accepted.refereed, accepted.lines))
+        return 201, {"game": game, "line": line_to_json(accepted.lines[0])}
 
     def _list(self, query: dict[str, list[str]], player: str | None) -> list[dict[str, Any]]:  # Any: JSON
         prefix, status = query.get("prefix", [""])[0], query.get("status", [None])[0]

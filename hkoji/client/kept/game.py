@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -257,6 +257,24 @@ class Vault:
         self._add(format_submission(submission).encode())
         openings = (*self._kept_signed[1].openings, *submission.opening)
         self._kept_signed = (self._stamp(self._outbox), _SignedEntries(submission, openings))
+
+    def keep_made(self, submission: Submission) -> None:
+        """Keeps a submission that is not sent now, so that `made` has it."""
+        pending = self.outbox()
+        last = _NO_LONGER if pending is None else format_submission(pending).encode()
+        self._add(format_submission(submission).encode() + b"\n" + last)
+
+    def made(self, heads: Collection[str]) -> tuple[Submission, ...]:
+        """Returns the submissions kept here that follow one of these heads, in order, also those that were refused."""
+        try:
+            lines = whole_lines(self._outbox.read_bytes()).splitlines()
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise unreadable(self._outbox, error, tell("restore it from a backup")) from error
+        with intact(self._outbox):
+            found = [parse_submission(line) for line in lines if any(head.encode() in line for head in heads)]
+        return tuple(each for each in found if each.entry.prev in heads)
 
     def clear_outbox(self, *, durable: bool = False) -> None:
         """Notes that the submission has its receipt, or, with `durable`, that it was refused."""

@@ -1,0 +1,284 @@
+"""Makes a player's entries in a sealed game, and keeps the rules that protect the player's cards.
+
+docs/spec/sealed.md, "Client rules". The log has been verified and is on disk before this module gives anything. A home
+answers only one second deck under a first lock that it has made. For one turn it signs only one choice of cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import Final
+
+from hkoji.client.answers import REFUSALS
+from hkoji.client.kept.sealed import OtherMachineError, SealedNotes
+from hkoji.client.sealed_choices import DepositChoice, SealedWish, prepare
+from hkoji.client.sealing import Made
+from hkoji.client.sending import EntrySender
+from hkoji.client.service import utc_now
+from hkoji.client.verified_log import KnownGame
+from hkoji.errors import (
+    ConflictError,
+    GameOverError,
+    IllegalError,
+    NotYourTurnError,
+    RevokedError,
+    TimeOverError,
+    TrustError,
+)
+from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening
+from hkoji.game.course import Course, EntryBody
+from hkoji.game.entry_kinds import parse_body
+from hkoji.game.knowledge import SeatKnowledge
+from hkoji.game.position import Position, read_position, time_of_record
+from hkoji.game.replay import KEEP_FOLDER, replay, require_whole
+from hkoji.game.sealed_parts import GivePart
+from hkoji.game.sealing import Acting, act
+from hkoji.game.submission import Submission, draft_entry
+from hkoji.log.line import Line
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Due
+
+_SAME_TURN: Final = (entry_kinds.Rekey.KIND, entry_kinds.Revoke.KIND)
+"""The kinds of entries that change the place of the next entry, and not the turn."""
+_MOVED_ON: Final = (ConflictError, GameOverError, NotYourTurnError, RevokedError, TimeOverError)
+"""The refusals of an entry that is legal by the log here."""
+
+
+class SealedPlayer:
+    """Makes and sends the entries of the player of `sender`. `entropy` returns random bytes."""
+
+    def __init__(self, sender: EntrySender, entropy: Callable[[int], bytes]) -> None:
+        self._sender: Final = sender
+        self._vault: Final = sender.vault
+        self._entropy = entropy
+        self.cards: Final = sender.record.sealed_cards
+        self.notes: Final = SealedNotes(sender.vault, sender.service.home, entropy)
+
+    # --- entries --------------------------------------------------------------------------------------------------
+
+    def prepare(self, wish: SealedWish) -> None:
+        """Makes what the player needs before a seat is taken, and keeps the wish. Raises what `prepare` raises."""
+        prepare(self._sender.service.home, self._sender.service, self._sender.player().name, new_key=wish.new_key)
+        if wish.deposits is not None:
+            self.notes.keep_deposits(wish.deposits)
+
+    def open(self, course: Course, body: entry_kinds.Open, entropy: str) -> None:
+        """Sends the `open` of the player, with the first lock."""
+        body = body._replace(parts=self.cards.sealer(course, 0, entropy).open(course))
+        self._send(course, 0, body, None)
+
+    def seed(self, course: Course, seat: Seat, entropy: str) -> None:
+        """Sends the `seed` of the player."""
+        made = self.cards.sealer(course, seat, entropy).seed(course, deposit=self._deposits_in(course, seat))
+        self._send(course, seat, entry_kinds.Seed(entropy, None, made.body), made.deposit)
+
+    def release(self, known: KnownGame, *, here: bool = False) -> None:
+        """Sends the `release` that the player owes. With `here` also under a lock of another home."""
+        course, seat = known.position.course, known.seat
+        assert seat is not None
+        made: Made[entry_kinds.Release] | None = None
+        if (before := self._made_before(known)) is not None and before.entry.prev == course.head:
+            body = parse_body(before.entry.kind, before.entry.body)
+            if isinstance(body, entry_kinds.Release):
+                made = Made(body, before.deposit)
+        if made is None:
+            sealer = self.cards.sealer(course, seat)
+            made = sealer.release(course, deposit=self._deposits_in(course, seat))
+        self._send(course, seat, made.body, made.deposit, here=here)
+
+    def move(self, known: KnownGame, action: str) -> Submission:
+        """Returns the signed move `action`, which is canonical and legal. For a turn it signs one choice of cards only.
+
+        Raises `IllegalError` if another choice was signed for this turn.
+        """
+        course, seat = known.position.course, known.seat
+        assert seat is not None
+        before, made = self._made_before(known), None
+        if before is not None:
+            body = parse_body(before.entry.kind, before.entry.body)
+            assert isinstance(body, entry_kinds.Move)
+            chosen = self._chosen(known, seat, before, body)
+            if chosen != action:
+                raise IllegalError(
+                    tell(
+                        "you have already signed {made} for this turn, and in a sealed game no other cards can be "
+                        "signed for it",
+                        made=chosen,
+                    ),
+                    hint=tell(
+                        "nothing was sent; send that move again: `hkoji move {game} {made}`",
+                        game=course.setup.game[:8],
+                        made=chosen,
+                    ),
+                )
+            if before.entry.prev == course.head:
+                made = Made(body, before.deposit)
+        if made is None:
+            made = self.cards.sealer(course, seat).move(course, action, deposit=self._deposits_in(course, seat))
+        self._verify_and_note(course, seat, made.body, made.deposit)
+        return self._sender.sign(course, made.body, made.deposit)
+
+    def try_move(self, known: KnownGame, action: str) -> Position:
+        """Returns the position after a move that is legal and canonical. Sends and keeps nothing."""
+        course, seat = known.position.course, known.seat
+        assert seat is not None
+        body, seq = self.cards.sealer(course, seat).move(course, action).body, course.seq + 1
+        name, seen = self._sender.player().name, time_of_record(known.lines[-1])
+        draft = draft_entry(course, body, by=name, at=utc_now(), seen=seen)
+        hidden = course.setup.ruleset.hidden(action) if course.state.due is Due.ACT else ()
+        own = self.cards.knowledge(known.replay, seat)
+        opened = tuple(Opening(seq, part, group.cards, "") for part, group in enumerate(hidden))
+        cards = SeatKnowledge(seat, own.dealt, {**own.openings, seq: opened})
+        lines = (Line(draft.entry, b""),)  # nothing is signed
+        return read_position(require_whole(replay(lines, cards, after=known.replay)), seat, name)
+
+    def require_cards(self, known: KnownGame) -> None:
+        """Raises `MissingSealedKeyError` if the player's cards cannot be read here."""
+        if known.sealed_key_missing:
+            assert known.seat is not None
+            self.cards.sealer(known.position.course, known.seat)
+
+    def send_move(self, submission: Submission, known: KnownGame) -> None:
+        """Sends a move that `move` has returned."""
+        self._warned(lambda: self._sender.send(submission, known))
+
+    def allow_here(self, known: KnownGame) -> bool:
+        """Notes that the player goes on in this home under the first lock of the round that another home has made.
+
+        Returns whether there is such a lock.
+        """
+        course, seat = known.position.course, known.seat
+        if course.sealed is None or seat is None:
+            return False
+        for dealt in (course.sealed.coming, course.sealed.now):
+            if len(dealt.decks) == len(dealt.keys) and self._is_first(known, seat, dealt.decks[0]):
+                lock, answer = _name(dealt.decks[0]), _name(dealt.decks[1])
+                note = self.notes.lock(lock)
+                if note is None or note.answer is None:
+                    self.notes.keep_lock(lock, answer)
+                    return True
+        return False
+
+    def _send(
+        self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None, *, here: bool = False
+    ) -> None:
+        self._verify_and_note(course, seat, body, deposit, here=here)
+        self._warned(lambda: self._sender.post(course, body, deposit))
+
+    def _warned(self, send: Callable[[], None]) -> None:
+        """Sends, and says what a refusal of a legal entry may mean."""
+        try:
+            send()
+        except REFUSALS as error:
+            if not isinstance(error, _MOVED_ON):
+                self._sender.say(
+                    tell("warning: the service refuses a legal entry of a sealed game; your cards may have been seen")
+                )
+            raise
+
+    def _deposits_in(self, course: Course, seat: Seat) -> bool:
+        """Whether draws are deposited: as was said for this game, else as the player has settled.
+
+        By default they are, but not with a service that the opponent runs.
+        """
+        wanted = self.notes.deposits
+        if wanted is None:
+            service, opponent = self._sender.service, course.setup.names[1 - seat]
+            wanted = DepositChoice(service.home).wanted(service, opponent)
+            self.notes.keep_deposits(wanted)
+        return wanted
+
+    # --- one choice a turn ----------------------------------------------------------------------------------------
+
+    def _made_before(self, known: KnownGame) -> Submission | None:
+        """Returns the entry with cards that was signed here for the turn that is due; None if there is none."""
+        heads = {known.position.course.head}
+        for step in reversed(known.replay.steps):
+            if step.entry.kind not in _SAME_TURN:
+                break
+            heads.add(step.entry.prev)
+        for made in reversed(self._vault.made(heads)):
+            parts = parse_body(made.entry.kind, made.entry.body).parts
+            if parts.show or parts.hide or parts.close:
+                return made
+        return None
+
+    def _chosen(self, known: KnownGame, seat: Seat, made: Submission, body: entry_kinds.Move) -> str:
+        """Returns the action of a move that was signed here, with its cards."""
+        course = known.replay.steps[made.entry.seq - 1].course
+        if body.parts.hide is None:
+            return body.action
+        assert course.sealed is not None
+        now = course.sealed.now
+        acting = Acting(seat, body.action, made.entry.seq, made.entry.prev)
+        after = act(now, course.setup.ruleset, acting, body.parts)
+        return self.cards.sealer(course, seat).hides(after, now, body.action)
+
+    # --- one lock, one answer -------------------------------------------------------------------------------------
+
+    def _verify_and_note(
+        self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None, *, here: bool = False
+    ) -> None:
+        """Notes a first lock in `body`, and checks and notes which second decks its shares and the deposit answer."""
+        assert course.sealed is not None
+        lock = body.parts.lock
+        if lock is not None and not course.sealed.coming.decks:
+            self.notes.keep_lock(_name(lock.deck))
+        for give in (body.parts.give, deposit):
+            dealt = course.sealed.round(give.round) if give is not None else None
+            if dealt is not None and len(dealt.decks) == len(dealt.keys):  # else the own lock is the second
+                self._verify_answer(course, seat, dealt.number, dealt.decks, here=here)
+
+    def _verify_answer(
+        self, course: Course, seat: Seat, number: int, decks: tuple[tuple[bytes, ...], ...], *, here: bool
+    ) -> None:
+        known = self._sender.record.require()
+        if not self._is_first(known, seat, decks[0]):
+            return
+        lock, answer = _name(decks[0]), _name(decks[1])
+        note = self.notes.lock(lock)
+        if note is not None and note.answer is not None:
+            if note.answer != answer:
+                raise TrustError(
+                    tell("you have answered another second lock of round {round} before", round=number),
+                    hint=KEEP_FOLDER,
+                )
+            return
+        if here or (note is not None and self.notes.is_here(note)) or self._has_given(known, seat, number):
+            self.notes.keep_lock(lock, answer)
+            return
+        game = course.setup.game[:8]
+        raise OtherMachineError(
+            tell("you locked round {round} of game {game} on another machine", round=number, game=game),
+            hint=tell(
+                "nothing was sent; go on there. If you go on here, do not play this game there until round {round} has "
+                "begun, or a dishonest service can show your hand: `hkoji release {game} --here`",
+                round=number,
+                game=game,
+            ),
+        )
+
+    def _is_first(self, known: KnownGame, seat: Seat, deck: tuple[bytes, ...]) -> bool:
+        """Whether the first lock, with that deck, is the player's own."""
+        name = known.position.course.setup.names[seat]
+        for step in known.replay.steps:
+            lock = step.body.parts.lock
+            if lock is not None and lock.deck == deck:
+                return step.entry.by == name
+        return False
+
+    def _has_given(self, known: KnownGame, seat: Seat, number: int) -> bool:
+        """Whether the log has a share of the player in that round, which only another home can have given."""
+        name = known.position.course.setup.names[seat]
+        gives: Iterable[GivePart | None] = (
+            step.body.parts.give for step in known.replay.steps if step.entry.by == name
+        )
+        return any(give is not None and give.round == number for give in gives)
+
+
+def _name(deck: tuple[bytes, ...]) -> str:
+    """Returns 64 hex digits that stand for a deck."""
+    return sha256(b"".join(deck)).hexdigest()

@@ -1,0 +1,132 @@
+"""Whole sealed games by two clients: both play by what they decrypt themselves, and the service sees no card."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hkoji.audit.log_audit import audit
+from hkoji.client import Client
+from hkoji.client.sealed_choices import DepositChoice, SealedWish
+from hkoji.client.seats import SealedGameError
+from hkoji.errors import IllegalError, TrustError
+from hkoji.game.entry_kinds import Release
+from hkoji.log.line import SERVER_NAME, format_log
+from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support.commands import current, make_move
+from tests.support.memory_service import LocalPlayer, MemoryService
+
+CHECKER = Path(__file__).parents[2] / "docs" / "spec" / "sealed.py"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marks of homes lie elsewhere than on this machine."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def begin_sealed(
+    alice: LocalPlayer, bob: LocalPlayer, ruleset: Ruleset | None = None, *, deposits: bool | None = True
+) -> str:
+    """A sealed game up to its first decision."""
+    wish = SealedWish(deposits)
+    game = alice.client.new(ruleset or Hanamikoji(), sealed=wish).game
+    with bob.client.game(game) as held:
+        held.join(sealed=wish)
+    current(alice.client, game)
+    current(bob.client, game)
+    return game
+
+
+def play(clients: tuple[Client, Client], game: str, moves: int = 1000, seed: int = 1) -> None:
+    """Plays random moves. Each player looks in turn, and so releases cards."""
+    chance = random.Random(seed)
+    for _ in range(moves):
+        for client in clients:
+            position = current(client, game)
+            if position.over:
+                return
+            if position.legal:
+                make_move(client, game, chance.choice(position.legal))
+
+
+@pytest.mark.parametrize(
+    ("ruleset", "deposits"),
+    [
+        (Hanamikoji("host", 2, "charm"), True),
+        (Hanamikoji("random", 2), False),
+        (GeishasRoad(), True),
+        (GeishasRoad("guest", "random"), False),
+    ],
+    ids=str,
+)
+def test_a_whole_game_holds_and_shows_nobody_a_card(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path, ruleset: Ruleset, deposits: bool
+) -> None:
+    game = begin_sealed(alice, bob, ruleset, deposits=deposits)
+    play((alice.client, bob.client), game)
+    lines = alice.log(game)
+    assert lines == bob.log(game) == tuple(service.games[game].lines)
+    result = audit(format_log(lines), alice.client.pins(alice.client.server))
+    assert result.ok, result.findings
+    (tmp_path / "log.jsonl").write_text(format_log(lines))
+    subprocess.run([sys.executable, "-I", str(CHECKER), str(tmp_path / "log.jsonl")], check=True, capture_output=True)
+    refereed = service.games[game].refereed
+    assert (refereed.seed, refereed.openings) == (None, ())
+    assert all(set(cards) <= {UNKNOWN} for hands in refereed.course.dealt for cards in hands)
+    released = [line for line in lines if line.entry.kind == Release.KIND and line.entry.by == SERVER_NAME]
+    assert bool(released) == deposits
+
+
+def test_a_player_who_has_not_asked_for_a_sealed_game_joins_none(alice: LocalPlayer, bob: LocalPlayer) -> None:
+    game = alice.client.new(Hanamikoji(), sealed=SealedWish()).game
+    before = alice.log(game)
+    with bob.client.game(game) as held, pytest.raises(SealedGameError, match="sealed game") as refused:
+        held.join()
+    assert "--sealed" in refused.value.hint
+    assert alice.log(game) == before
+    assert not (bob.client.home.path / "sealed.key").exists()
+
+
+def test_who_asks_for_a_sealed_game_joins_no_other(alice: LocalPlayer, bob: LocalPlayer) -> None:
+    game = alice.client.new(Hanamikoji()).game
+    before = alice.log(game)
+    with bob.client.game(game) as held, pytest.raises(TrustError, match="server/v1"):
+        held.join(sealed=SealedWish())
+    assert alice.log(game) == before
+
+
+def test_one_choice_is_signed_for_a_turn(alice: LocalPlayer, bob: LocalPlayer) -> None:
+    game = begin_sealed(alice, bob)
+    position = current(alice.client, game)
+    first, other = (next(each for each in position.legal if each[0] == kind) for kind in "12")
+    with alice.client.game(game) as held:
+        signed = held.sign(first)
+        with pytest.raises(IllegalError, match="already signed"):
+            held.sign(other)
+        with pytest.raises(IllegalError, match="already signed"):
+            held.move(other)
+        again = held.sign(first)
+        assert again.entry.body == signed.entry.body
+        assert again.deposit == signed.deposit
+        held.move(first)
+    assert alice.log(game)[-1].entry.body == signed.entry.body or alice.log(game)[-2].entry.body == signed.entry.body
+
+
+def test_nothing_is_deposited_with_an_opponent_who_runs_the_service(alice: LocalPlayer, bob: LocalPlayer) -> None:
+    choice = DepositChoice(bob.client.home)
+    service = bob.client.service()
+    assert choice.wanted(service, "alice")
+    choice.keep_told(service, "alice", runs=True)
+    assert not choice.wanted(service, "alice")
+    game = begin_sealed(alice, bob, deposits=None)
+    play((alice.client, bob.client), game)
+    named = {line.entry.by for line in alice.log(game) if "deposit" in line.entry.body}
+    assert named == {"alice"}
