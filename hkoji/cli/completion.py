@@ -141,6 +141,7 @@ def setting_values(ctx: typer.Context) -> Sequence[str | tuple[str, str]]:
         "lang": languages,
         "deck": decks,
         "always": one_of(*settings.ALWAYS),
+        "deposits": one_of(*settings.DEPOSITS),
         "invites": one_of("everyone", "known", "nobody"),
     }
     return values.get(ctx.params.get("key") or "", list)()

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 OPTIONS: Final = ("lang", "deck")
 """The settings that are also options of all commands: `--lang`."""
 
-KEYS: Final = (*OPTIONS, "always")
+KEYS: Final = (*OPTIONS, "always", "deposits")
 """All settings. Each is also an environment variable: `HKOJI_LANG`."""
 
 ALWAYS: Final = ("only",)
 """The values of `always`: what `hkoji plans run` and `hkoji watch --plans` play in all games."""
+
+DEPOSITS: Final = ("on", "off")
+"""The values of `deposits`: whether draws of sealed games that begin from now on are deposited with the service."""
 
 _SETTINGS: Final = tell("settings: {keys}", keys=", ".join(KEYS))
 _MOST_BYTES: Final = 16_384
@@ -166,6 +169,24 @@ def check_always(value: str, source: str = "") -> None:
         raise UsageError(
             tell("{source}: {reason}", source=source, reason=given) if source else given,
             hint=tell("remove it with `hkoji config always --unset`"),
+        )
+
+
+def deposits_setting() -> bool | None:
+    """Whether draws of sealed games are to be deposited; None if that is not set. Raises `UsageError`."""
+    value, source = in_use("deposits")
+    if value is not None:
+        check_deposits(value, source)
+    return None if value is None else value == "on"
+
+
+def check_deposits(value: str, source: str = "") -> None:
+    """Raises `UsageError` unless it is a value of `deposits`."""
+    if value not in DEPOSITS:
+        given = tell("deposits can be {values}, not {value!r}", values=", ".join(DEPOSITS), value=shorten(value))
+        raise UsageError(
+            tell("{source}: {reason}", source=source, reason=given) if source else given,
+            hint=tell("remove it with `hkoji config deposits --unset`"),
         )
 
 

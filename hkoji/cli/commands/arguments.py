@@ -125,3 +125,17 @@ Data = Annotated[Path | None, typer.Option("--data", help="The folder of the dat
 Database = Annotated[
     str | None, typer.Option("--database", help="A PostgreSQL database, if not set by HKOJI_DATABASE.")
 ]
+
+Sealed = Annotated[
+    bool, typer.Option("--sealed", help="A sealed game (beta): nobody but you sees your cards, the operator neither.")
+]
+DepositDraws = Annotated[
+    bool | None,
+    typer.Option(
+        "--deposit-draws/--keep-draws",
+        help="With --sealed: give your opponent's next draw to the service beforehand, or keep it till it is due.",
+    ),
+]
+NewKey = Annotated[
+    bool, typer.Option("--new-key", help="With --sealed: make a new sealed key, if the one elsewhere is lost.")
+]

@@ -8,6 +8,7 @@ import typer
 
 from hkoji.cli import completion
 from hkoji.cli.commands.arguments import (
+    DepositDraws,
     EditionName,
     First,
     Game,
@@ -15,10 +16,12 @@ from hkoji.cli.commands.arguments import (
     Markers,
     MaxRounds,
     MoreOptions,
+    NewKey,
     Offline,
     Origin,
     Rest,
     RulesetName,
+    Sealed,
     TieBreak,
     Yes,
     Zone,
@@ -74,6 +77,9 @@ def new(
             autocompletion=completion.one_of("3", "5", "7", "9"),
         ),
     ] = None,
+    sealed: Sealed = False,
+    deposit: DepositDraws = None,
+    new_key: NewKey = False,
     json: Json = False,
 ) -> None:
     """Open a game for someone to join.
@@ -83,14 +89,16 @@ def new(
 
     With --invite and --mail, a friend who has only a mail program gets a letter, in the language of this command
     (--lang), and plays by answering it. The service holds the friend's key.
+
+    With --sealed the two players' programs deal the cards. Your program must look in every day: see docs/sealed.md.
     """
-    from hkoji.cli.games.new import new, read_terms
+    from hkoji.cli.games.new import new, read_terms, read_wish
     from hkoji.cli.games.rulesets import make_ruleset
 
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = make_ruleset(ruleset, given, option, edition)
     terms = read_terms(clock, rest, zone, expires, unrated=unrated, series=series)
-    new(made, invite, mail, terms, link=link)
+    new(made, invite, mail, terms, link=link, sealed=read_wish(sealed=sealed, deposit=deposit, new_key=new_key))
 
 
 @commands.command(
@@ -114,6 +122,9 @@ def join(
         str | None,
         typer.Option(help="With a link: the code from the operator, if its service needs one; - to ask for it."),
     ] = None,
+    sealed: Sealed = False,
+    deposit: DepositDraws = None,
+    new_key: NewKey = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -122,9 +133,10 @@ def join(
     Prints the rules and the clock, and in a terminal asks before it joins. Give a link in quotes, or the whole line
     that you were sent. If necessary, you are registered at the service of the link.
     """
-    from hkoji.cli.games.new import join, read_join_terms
+    from hkoji.cli.games.new import join, read_join_terms, read_wish
 
-    join(game, read_join_terms(clock, rest, zone, origin, code, yes=yes))
+    wish = read_wish(sealed=sealed, deposit=deposit, new_key=new_key)
+    join(game, read_join_terms(clock, rest, zone, origin, code, wish, yes=yes))
 
 
 @commands.command(epilog="Example: hkoji rematch 2714")

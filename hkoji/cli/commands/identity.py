@@ -15,7 +15,7 @@ from hkoji.cli.commands.channels import mail, notify
 from hkoji.cli.input import confirm, read_code, with_origin
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import Exit, client, out
-from hkoji.cli.settings import KEYS, check_always, in_use, path, read
+from hkoji.cli.settings import KEYS, check_always, check_deposits, in_use, path, read
 from hkoji.errors import HkojiError, TrustError, UsageError
 from hkoji.messages.text import plural, shorten, tell
 
@@ -187,7 +187,7 @@ def config(
         str | None,
         typer.Argument(
             metavar="SETTING",
-            help="lang, deck, always or invites; default: show all that are kept here.",
+            help="lang, deck, always, deposits or invites; default: show all that are kept here.",
             autocompletion=completion.one_of(*KEYS, _INVITES),
         ),
     ] = None,
@@ -199,8 +199,10 @@ def config(
 ) -> None:
     """Show the settings, or change one.
 
-    lang, deck and always are kept here. Your service keeps invites, which says whose invitations you accept: those of
-    everyone, of known players (past opponents, and players whose keys you trust) or of nobody.
+    lang, deck, always and deposits are kept here. deposits (on or off) says whether your program gives the service your
+    opponents' draws beforehand, in the sealed games that you begin or join. Your service keeps invites, which says
+    whose invitations you accept: those of everyone, of known players (past opponents, and players whose keys you trust)
+    or of nobody.
     """
     if key == _INVITES:
         _invites(value, unset=unset)
@@ -276,6 +278,8 @@ def _verify(key: str, value: str) -> None:
         find_deck(value)
     elif key == "always":
         check_always(value)
+    elif key == "deposits":
+        check_deposits(value)
     else:
         language.check(value)
 

@@ -52,6 +52,25 @@ def move(
         move.move(game, notation)
 
 
+@commands.command(epilog="Examples: hkoji release; hkoji release 2714 --here")
+def release(
+    game: OptionalGame = None,
+    here: Annotated[
+        bool, typer.Option("--here", help="Go on here with a round that you have locked on another machine.")
+    ] = False,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Send the cards that your program owes in sealed games.
+
+    Without GAME it looks at all your games once, for a timer. Every command that looks at a game does the same for that
+    game, and so does hkoji watch.
+    """
+    from hkoji.cli.games.sealed import release
+
+    release(game, here=here)
+
+
 @commands.command(epilog="Example: hkoji wait 2714 --timeout 600 && hkoji show 2714")
 def wait(
     game: Game,

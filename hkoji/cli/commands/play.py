@@ -19,6 +19,7 @@ from hkoji.cli.commands.arguments import (
     MoreOptions,
     Plain,
     RulesetName,
+    Sealed,
     TieBreak,
     as_json,
 )
@@ -129,6 +130,7 @@ def bot_run(
     timeout: Annotated[float | None, typer.Option(min=0.01, help="Seconds for a move; default: 60.")] = None,
     seed: Annotated[int | None, typer.Option(help="A number that makes play repeatable; default: random.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Play what is due now, and do not wait.")] = False,
+    sealed: Sealed = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -136,7 +138,7 @@ def bot_run(
     from hkoji.cli.play import bot as bots
 
     chosen = bots.choose(bot, program or (), seed, keep=keep, interface=interface, timeout=timeout)
-    bots.run(game, chosen, once=once)
+    bots.run(game, chosen, once=once, sealed=sealed)
 
 
 @bots.command("list", epilog="Example: hkoji bot list --json")

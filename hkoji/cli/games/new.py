@@ -35,6 +35,8 @@ from hkoji.show.terms import clock_words
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime
+    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.client.service import Service
     from hkoji.game.course import Course
 
 DEFAULT_CLOCK: Final = "3d/14d"
@@ -77,7 +79,24 @@ def read_expiry(expires: str | None) -> int | None:
     return None if expires == "none" else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
 
 
-def new(ruleset: Ruleset, invite: str | None, mail: str | None, terms: NewTerms, *, link: bool) -> None:
+def read_wish(*, sealed: bool, deposit: bool | None, new_key: bool) -> SealedWish | None:
+    """Reads the options about sealed games; None if there are none. Raises `UsageError`."""
+    if not sealed and deposit is None and not new_key:
+        return None
+    from hkoji.cli.games import sealed as sealed_games  # other games need none of it
+
+    return sealed_games.read_wish(sealed=sealed, deposit=deposit, new_key=new_key)
+
+
+def new(
+    ruleset: Ruleset,
+    invite: str | None,
+    mail: str | None,
+    terms: NewTerms,
+    *,
+    link: bool,
+    sealed: SealedWish | None = None,
+) -> None:
     """Offers and opens a game for the player who is invited by name, for anyone who has the `link`, or for anyone.
 
     With `mail`, the address of a mailbox, its owner is asked to play by mail under that name, in the language in use.
@@ -91,7 +110,14 @@ def new(ruleset: Ruleset, invite: str | None, mail: str | None, terms: NewTerms,
         raise UsageError(name_fault(invite), hint=tell("nothing was sent"))
     if invite == client().identity.name:
         raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
+    if sealed is not None:
+        from hkoji.cli.games import sealed as sealed_games
+
+        sealed_games.verify_can_play_sealed(invite, mail=mail is not None, held=False)
     player = _invited_player(invite, mail, terms)
+    if sealed is not None:
+        sealed_games.verify_can_play_sealed(invite, mail=False, held=player is not None and player.held)
+        sealed_games.settle(sealed, client().service(), invite, terms.clock)
     if player is not None and player.held:
         out.say(held_line(player.invite.name))
     position = client().new(
@@ -101,6 +127,7 @@ def new(ruleset: Ruleset, invite: str | None, mail: str | None, terms: NewTerms,
         expires_in=terms.expires_in,
         series=terms.series,
         by_link=link,
+        sealed=sealed,
     )
     game, short = position.course.setup.game, position.short
     agreement, made = position.course.setup.agreement, own_link(client(), game)
@@ -110,9 +137,13 @@ def new(ruleset: Ruleset, invite: str | None, mail: str | None, terms: NewTerms,
     if not out.json:
         say_terms(ruleset, agreement)
         joining, playing = f"hkoji join {short}", f"hkoji play {short}"
+        if sealed is not None:
+            sealed_games.say_duties(position)
+            joining += " --sealed"
         if made:
             out.say(tell("The game is open. Send the line above to one friend: the first person to use it joins."))
-            _say_browser_link(made)
+            if sealed is None:
+                _say_browser_link(made)
             out.say(tell("To see it again: {command}", command=f"hkoji show {short}"))
         elif mail is not None:
             out.say(
@@ -192,24 +223,32 @@ def _bound_lines(ruleset: Ruleset, agreement: Agreement) -> list[str]:
 class JoinTerms(NamedTuple):
     """The clock with which alone the player wants to join, if `asked`; origin and code for the service of a link.
 
-    With `yes` nothing is asked.
+    `sealed` is the wish for a sealed game, without which none is joined. With `yes` nothing is asked.
     """
 
     asked: bool
     clock: TimeControl | None
     origin: str | None
     code: str | None
+    sealed: SealedWish | None
     yes: bool
 
 
 def read_join_terms(
-    clock: str | None, rest: str | None, zone: str | None, origin: str | None, code: str | None, *, yes: bool
+    clock: str | None,
+    rest: str | None,
+    zone: str | None,
+    origin: str | None,
+    code: str | None,
+    sealed: SealedWish | None = None,
+    *,
+    yes: bool,
 ) -> JoinTerms:
     """Reads the options of `hkoji join`. Raises `UsageError`."""
     if clock is None and (rest is not None or zone is not None):
         raise UsageError(tell("--rest and --zone belong to --clock"), hint=tell("add --clock, or leave them out"))
     control = None if clock is None else parse_time_control(clock, rest or "", zone or UTC_ZONE)
-    return JoinTerms(clock is not None, control, origin, code, yes)
+    return JoinTerms(clock is not None, control, origin, code, sealed, yes)
 
 
 def _say_browser_link(link: InviteLink) -> None:
@@ -249,7 +288,7 @@ def join(game: str, terms: JoinTerms) -> None:
             hint=tell("nothing was sent; to register at a service: `hkoji register`"),
         )
     with client().game(client().find(game)) as held:
-        position = held.join(_agreeing(terms))
+        position = held.join(_agreeing(terms, held.service), None, terms.sealed)
         time = held.time.kept()
     _show_joined(position, time)
 
@@ -257,7 +296,7 @@ def join(game: str, terms: JoinTerms) -> None:
 def _join_by_link(link: InviteLink, terms: JoinTerms) -> None:
     """Joins by link: first verifies the game, then shows what is agreed, then registers if that is necessary."""
     about = with_origin(terms.origin, lambda confirmed: introduce(client(), link, confirmed))
-    agree = _agreeing(terms)
+    agree = _agreeing(terms, client().service(link.server))
 
     def agree_and_enrol(course: Course) -> None:
         host, key = course.setup.names[0], course.setup.keys[0]
@@ -270,7 +309,7 @@ def _join_by_link(link: InviteLink, terms: JoinTerms) -> None:
             out.say(tell("You are now registered at {url} as {name}.", name=name, url=url))
 
     with client().game(link.game) as held:
-        position = held.join(agree_and_enrol, link.code)
+        position = held.join(agree_and_enrol, link.code, terms.sealed)
         time = held.time.kept()
     _show_joined(position, time)
     if client().server != link.server:  # it has a clock, and no list would show it
@@ -285,7 +324,7 @@ def _join_by_link(link: InviteLink, terms: JoinTerms) -> None:
         )
 
 
-def _agreeing(terms: JoinTerms) -> Callable[[Course], None]:
+def _agreeing(terms: JoinTerms, service: Service) -> Callable[[Course], None]:
     """Returns what shows the rules and the agreement of a game before the player signs them.
 
     It refuses another clock than asked.
@@ -304,6 +343,10 @@ def _agreeing(terms: JoinTerms) -> Callable[[Course], None]:
                 ),
                 hint=tell("nothing was signed; to join with its clock leave out --clock"),
             )
+        if terms.sealed is not None:
+            from hkoji.cli.games import sealed as sealed_games
+
+            sealed_games.settle(terms.sealed, service, setup.names[0], setup.agreement.clock)
         about = _(
             "y means that you agree to the rules and the clock above, and the game begins. "
             "Any other answer means that you do not join, and nothing is sent."
@@ -349,6 +392,10 @@ def _show_joined(position: Position, time: GameTime) -> None:
         return f"{joined}\n{_('Then play it: {command}', command=f'hkoji play {short}')}"
 
     out.result(value, text)
+    if position.course.sealed is not None and not out.json:
+        from hkoji.cli.games import sealed as sealed_games
+
+        sealed_games.say_duties(position)
 
 
 def decline(game: str, why: str | None) -> None:

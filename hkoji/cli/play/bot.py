@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hkoji.bots.protocol import Bot
 from hkoji.bots.registry import BOTS, LEVELS, make_bot, make_program, plays
+from hkoji.cli.games.new import read_wish
 from hkoji.cli.games.show import show_position
 from hkoji.cli.output import client, out
 from hkoji.client import watching
@@ -39,12 +40,15 @@ def choose(
     return make_bot(name, seed)
 
 
-def run(game: str, bot: Bot, *, once: bool) -> None:
-    """Plays a seat until the game is over, or with `once` only what is due now. Errors of the bot are passed on."""
-    game = client().find(game)
+def run(game: str, bot: Bot, *, once: bool, sealed: bool = False) -> None:
+    """Plays a seat until the game is over, or with `once` only what is due now. Errors of the bot are passed on.
+
+    A game that has to be joined is joined only if it is sealed with `sealed`, and not sealed without.
+    """
+    game, wish = client().find(game), read_wish(sealed=sealed, deposit=None, new_key=False)
     with contextlib.closing(bot):
         while True:
-            made = step(client(), bot, game)
+            made = step(client(), bot, game, wish)
             if made is not None:
                 move = action_of(made.position.replay.steps[made.seq])
                 out.say(tell("Entry {seq} is on record: {move}.", seq=made.seq, move=move))

@@ -1,0 +1,127 @@
+"""`hkoji new --sealed`, `join --sealed` and `release`: what is asked and said about sealed games. docs/sealed.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hkoji.cli.games.game_words import length_in_words
+from hkoji.cli.games.show import show_changed
+from hkoji.cli.input import can_ask, confirm
+from hkoji.cli.language import _
+from hkoji.cli.output import client, out
+from hkoji.cli.settings import deposits_setting
+from hkoji.client import Position
+from hkoji.client.kept.sealed import SealedKeys
+from hkoji.client.sealed_choices import DepositChoice, SealedWish
+from hkoji.errors import CancelledError, HkojiError, IllegalError, UsageError
+from hkoji.game.agreement import DAY, TimeControl
+from hkoji.game.dealer import SEALED_V1
+from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji.client.service import Service
+
+NO_MAIL: Final = tell(
+    "in a sealed game only your own program can play your cards; a service that answers mail for a player would see "
+    "them"
+)
+
+
+def read_wish(*, sealed: bool, deposit: bool | None, new_key: bool) -> SealedWish | None:
+    """Reads the options of `new`, `join` and `bot run`; None without `sealed`. Raises `UsageError`."""
+    if sealed:
+        return SealedWish(deposits_setting() if deposit is None else deposit, new_key)
+    if deposit is not None or new_key:
+        raise UsageError(
+            tell("--deposit-draws, --keep-draws and --new-key belong to --sealed"),
+            hint=tell("nothing was sent; add --sealed, or leave them out"),
+        )
+    return None
+
+
+def settle(wish: SealedWish, service: Service, opponent: str | None, clock: TimeControl | None) -> None:
+    """Says what a sealed game asks of a player, and asks what is not settled yet, before anything is signed.
+
+    In a terminal it asks once whether the opponent runs the service, and whether so fast a clock is meant. Raises
+    `CancelledError`.
+    """
+    out.say(
+        tell("This is a sealed game (beta): nobody but you sees your cards, and the operator of the service neither.")
+    )
+    if clock is not None and clock.move + clock.add < DAY and can_ask():
+        question = _("Each turn has only {time}. Begin all the same?", time=length_in_words(clock.move + clock.add))
+        about = _("Your program must release cards in time: with such a clock, leave `hkoji watch --all` running.")
+        confirm(question, tell("nothing was begun"), yes=False, about=about)
+    choice = DepositChoice(client().home)
+    if wish.deposits is not None or opponent is None or not can_ask():
+        return
+    if choice.told(service, opponent) is None and choice.wanted(service, opponent):
+        choice.keep_told(service, opponent, _runs_service(opponent))
+
+
+def _runs_service(opponent: str) -> bool:
+    about = _(
+        "A service that is run by your opponent can show them their own next draw before they answer you. y means that "
+        "your program keeps their draws until they are due. Then they wait for your program after each answer."
+    )
+    try:
+        confirm(_("Does {name} run this service?", name=opponent), tell("no"), yes=False, about=about)
+    except CancelledError:
+        return False
+    return True
+
+
+def say_duties(position: Position) -> None:
+    """Says what a player of a sealed game must do, and how it is with the draws."""
+    clock = position.course.setup.agreement.clock
+    file = SealedKeys(client().home).file
+    out.say(
+        tell(
+            "Your program must look in to release cards: leave `hkoji watch --all` running, or look in {often}.",
+            often=_("daily") if clock is None or clock.move + clock.add >= DAY else _("several times a day"),
+        )
+    )
+    out.say(tell("Keep a copy of {file}: without it you lose.", file=file))
+
+
+def verify_can_play_sealed(name: str | None, *, mail: bool, held: bool) -> None:
+    """Raises `UsageError` if a sealed game is to be played by mail, or with somebody who plays only by mail."""
+    if mail:
+        raise UsageError(NO_MAIL, hint=tell("no game was opened; leave --mail or --sealed out"))
+    if held:
+        raise UsageError(
+            tell("{name} plays by mail, and nobody plays a sealed game by mail", name=name),
+            hint=tell("no game was opened; leave --sealed out"),
+        )
+
+
+def release(game: str | None, *, here: bool) -> None:
+    """Sends what the player owes in sealed games: in one, or in all."""
+    if game is not None:
+        show_changed(client().find(game), lambda held: held.release_here() if here else held.current())
+        return
+    if here:
+        raise UsageError(
+            tell("--here is for one game"), hint=tell("nothing was changed; give the game: `hkoji release GAME --here`")
+        )
+    found = [each for each in client().games(status="playing") if each.get("dealer") == SEALED_V1]
+    value, failed = [], None
+    for each in found:
+        try:
+            with client().game(each["game"]) as held:
+                position = held.current()
+        except HkojiError as error:
+            out.say(tell("game {game}: {reason}", game=each["game"][:8], reason=error))
+            failed = error
+            continue
+        owed = position.seat is not None and position.course.debtor == position.seat
+        value.append({"game": position.game, "seq": position.course.seq, "owes": owed})
+    out.result(value, lambda: _("Sealed games looked at: {count}.", count=len(value)))
+    if failed is not None:
+        raise failed
+    owing = [str(each["game"])[:8] for each in value if each["owes"]]
+    if owing:
+        raise IllegalError(
+            tell("your program still owes a card in {games}", games=", ".join(owing)),
+            hint=tell("the reason is said above"),
+        )
