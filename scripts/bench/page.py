@@ -87,6 +87,8 @@ ROWS: Final[dict[str, dict[str, str]]] = {
         "a player's round that is made: time": "at most 1400",
         "a round of both players that is checked: time": "at most 2700",
         "a round of both players that is checked in plain Python: time": "",
+        "`hkoji move`, a move without a lock: time": "at most 1.5",
+        "`hkoji move`, a move with a lock: time": "at most 2",
     },
     "rules": {
         "random play at Hanamikoji, decisions a second": "",

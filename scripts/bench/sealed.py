@@ -20,6 +20,7 @@ from hkoji.sealed.group import Combine
 from hkoji.sealed.lock import make_lock, verify_lock
 from hkoji.sealed.seal import Seal
 from hkoji.sealed.transcript import Place
+from scripts.bench import sealed_moves
 from scripts.bench.page import record_speed
 from scripts.bench.timing import Contender, report, speeds
 from tests.support.sealed_table import SealedTable
@@ -48,6 +49,7 @@ def run() -> None:
     for name in contenders:
         if name != _FLOOR:
             record_speed(f"{name}: time", found, name, _FLOOR)
+    sealed_moves.run()
 
 
 def _products() -> int:
