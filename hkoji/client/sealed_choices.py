@@ -1,6 +1,6 @@
 """What a player settles before a sealed game: the sealed key, and whether draws are deposited with the service.
 
-docs/spec/sealed.md, "Client rules".
+docs/spec/sealed.md, "How a client makes them".
 """
 
 from __future__ import annotations

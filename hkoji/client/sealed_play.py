@@ -1,7 +1,8 @@
 """Makes a player's entries in a sealed game, and keeps the rules that protect the player's cards.
 
-docs/spec/sealed.md, "Client rules". The log has been verified and is on disk before this module gives anything. A home
-answers only one second deck under a first lock that it has made. For one turn it signs only one choice of cards.
+docs/spec/sealed.md, "How a client makes them". The log has been verified and is on disk before this module gives
+anything. A home answers only one second deck under a first lock that it has made. For one turn it signs only one choice
+of cards.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class SealedPlayer:
         return read_position(require_whole(replay(lines, cards, after=known.replay)), seat, name)
 
     def require_cards(self, known: KnownGame) -> None:
-        """Raises `MissingSealedKeyError` if the player's cards cannot be read here."""
+        """Raises an error of `UNREADABLE` if the player's cards cannot be read here."""
         if known.sealed_key_missing:
             assert known.seat is not None
             self.cards.sealer(known.position.course, known.seat)

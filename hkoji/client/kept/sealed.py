@@ -1,8 +1,8 @@
 """The player's sealed keys, and what a home notes about the locks of a sealed game.
 
-docs/spec/sealed.md, "How a client makes them" and "Client rules". All secrets of sealed games are made from a sealed
-key. A home can have several; the first one is for new games. A note of a lock holds a mark that lies outside the home.
-So a home that was copied to another machine, or to another folder, counts as another one.
+docs/spec/sealed.md, "How a client makes them". All secrets of sealed games are made from a sealed key. A home can have
+several; the first one is for new games. A note of a lock holds a mark that lies outside the home. So a home that was
+copied to another machine, or to another folder, counts as another one.
 """
 
 from __future__ import annotations
