@@ -215,10 +215,16 @@ class ClientGame:
             known = self._fresh()
         course, seat = known.position.course, known.seat
         if seat is not None and course.debtor == seat:
-            return self._released(known)
+            return self._owed(known, lambda: self._released(known))
         if seat is None or course.seed_seat != seat:
             return known.position
-        if not self.seats.reveal(course, seat):
+        if course.sealed is not None:
+            return self._owed(known, lambda: self._reveal(known, seat))
+        return self._reveal(known, seat)
+
+    def _reveal(self, known: KnownGame, seat: Seat) -> Position:
+        """Sends the player's `seed`, and returns the game. Says why if it cannot."""
+        if not self.seats.reveal(known.position.course, seat):
             self._say(
                 tell(
                     "game {short} waits for your entropy, but it is not in {folder}",
@@ -230,16 +236,21 @@ class ClientGame:
         return self._fresh().position
 
     def _released(self, known: KnownGame) -> Position:
-        """Sends the cards that the player owes in a sealed game, and returns the game. Says why if it cannot."""
-        from hkoji.client.kept.sealed import MissingSealedKeyError, OtherMachineError
+        """Sends the `release` that the player owes, and returns the game."""
+        self.sealed.release(known)
+        return self._settled(timed=False)
+
+    def _owed(self, known: KnownGame, send: Callable[[], Position]) -> Position:
+        """Sends what the player owes in a sealed game, and returns the game. Says why if this home cannot."""
+        from hkoji.client.kept.sealed import OtherMachineError
+        from hkoji.client.sealed_cards import UNREADABLE
 
         try:
-            self.sealed.release(known)
-        except (MissingSealedKeyError, OtherMachineError) as error:
+            return send()
+        except (*UNREADABLE, OtherMachineError) as error:
             self._say(tell("game {short}: {reason}", short=known.position.short, reason=error))
             self._say(error.hint)
             return known.position
-        return self._settled(timed=False)
 
     def release_here(self) -> Position:
         """Goes on in this home with a round that the player has locked on another machine, and returns the game.

@@ -14,6 +14,7 @@ from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home
 from hkoji.client.kept.sealed import MissingSealedKeyError, SealedKeys
 from hkoji.client.sealing import OwnCards, Sealer, rounds_of, seat_knowledge
+from hkoji.errors import StorageError
 from hkoji.game.course import Course
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
 from hkoji.game.replay import NOTHING, Replay, replay, require_whole
@@ -21,6 +22,10 @@ from hkoji.game.sealing import SealedRound
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
+from hkoji.sealed.sodium import NoSodiumError
+
+UNREADABLE: Final = (MissingSealedKeyError, NoSodiumError)
+"""The errors that say that the own cards cannot be read here. The game goes on: the player can still resign."""
 
 
 class SealedCards:
@@ -38,13 +43,17 @@ class SealedCards:
         """Returns the secrets of a seat in the game that stands as in `course`.
 
         `entropy` is the player's, if it is not in the log yet. Raises `MissingSealedKeyError` if the sealed key with
-        which the game is played is not here, or what gives the entropy; `UsageError` where PyNaCl is not installed.
+        which the game is played is not here, or what gives the entropy; `NoSodiumError` where PyNaCl is not installed.
         """
         setup, sealed = course.setup, course.sealed
         assert sealed is not None
         entropy = entropy or setup.entropy[seat] or self._vault.entropy(seat, setup.entropy_commits[seat])
         own = [each for each in (sealed.now, sealed.coming) if each.keys[seat] is not None]
-        for key in self.keys.all():
+        try:
+            keys = self.keys.all()
+        except StorageError as error:
+            raise MissingSealedKeyError(error.message, hint=error.hint) from error
+        for key in keys:
             if entropy is not None:
                 found = Sealer(key, setup.game, seat, entropy, setup.ruleset, secrets.token_bytes)
                 if all(map(found.has_made, own)):

@@ -70,7 +70,7 @@ class KnownGame(NamedTuple):
     """The openings made here for entries of the log."""
     position: Position
     sealed_key_missing: bool = False
-    """Whether the player's cards in a sealed game cannot be read, because its sealed key is not here."""
+    """Whether the player's cards in a sealed game cannot be read here, mostly because its sealed key is not here."""
 
 
 class VerifiedLog:
@@ -250,11 +250,11 @@ class VerifiedLog:
         """Returns a sealed game with the player's cards, and whether they cannot be read; any other game as it is."""
         if seat is None or not is_sealed(lines):
             return public, False
-        from hkoji.client.kept.sealed import MissingSealedKeyError
+        from hkoji.client.sealed_cards import UNREADABLE
 
         try:
             return self.sealed_cards.replay_own(lines, public, seat), False
-        except MissingSealedKeyError:
+        except UNREADABLE:
             return public, True
 
     # --- signed heads ---------------------------------------------------------------------------------------------

@@ -100,6 +100,8 @@ class Position(NamedTuple):
         if course.stage is not Stage.PLAY or not self.mine:
             if course.actor is None:
                 reason = tell("it is not your turn: the game waits for someone to join")
+            elif self.mine:
+                reason = tell("the game waits for your program, and not for a move")
             else:
                 name = course.setup.names[course.actor]
                 reason = tell("it is not your turn: the game waits for {name}", name=name)

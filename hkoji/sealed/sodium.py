@@ -19,6 +19,10 @@ _HALF: Final = (ORDER + 1) // 2
 _QUARTER: Final = write_scalars(pow(4, -1, ORDER))
 
 
+class NoSodiumError(UsageError):
+    """PyNaCl is not installed."""
+
+
 def is_installed() -> bool:
     """Whether PyNaCl is installed."""
     try:
@@ -29,12 +33,12 @@ def is_installed() -> bool:
 
 
 def require() -> None:
-    """Raises `UsageError` where PyNaCl is not installed: nothing else makes proofs."""
+    """Raises `NoSodiumError` where PyNaCl is not installed: nothing else makes proofs."""
     if not is_installed():
         from hkoji.extras import install_command
 
         hint = tell("install it with `{command}`", command=install_command("sealed"))
-        raise UsageError(tell("sealed games need PyNaCl, which is not installed"), hint=hint)
+        raise NoSodiumError(tell("sealed games need PyNaCl, which is not installed"), hint=hint)
 
 
 def quickest() -> Combine:

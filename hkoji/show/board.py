@@ -227,6 +227,8 @@ class Board(ABC):
             if course.setup.link:
                 return self.said("The game waits for whoever has its link to join.")
             return self.said("The game waits for someone to join.")
+        if course.debtor is not None:
+            return self._release_owed(course.debtor)
         if course.state.due is Due.DEAL and course.state.round:
             return self.said("Round {number} is over.", number=course.state.round)
         if course.actor is None:
@@ -238,6 +240,21 @@ class Board(ABC):
                 "The game begins as soon as {name} takes part in the shuffle.",
             )
         return self.by(course.actor, "It is your turn.", "It is {name}'s turn to {task}.", task=self.task())
+
+    def _release_owed(self, seat: Seat) -> str:
+        """A sentence on the release that a seat owes in a sealed game."""
+        if self.course.state.due is Due.REVEAL:
+            return self.by(
+                seat,
+                "The round ends when your program turns up your card that counts.",
+                "The round ends when {name}'s program turns up the card that counts.",
+            )
+        other = self.name(1 - seat)
+        if self.is_me(seat):
+            return self.said("Your program owes {name} a card.", name=other)
+        if self.is_me(1 - seat):
+            return self.said("{name}'s program must give you a card.", name=self.name(seat))
+        return self.said("{name}'s program must give {other} a card.", name=self.name(seat), other=other)
 
     def actions_left(self, seat: Seat, actions: Iterable[str]) -> str:
         """A sentence on the actions that a seat has not taken."""

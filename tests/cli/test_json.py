@@ -67,7 +67,11 @@ class Recorder:
 
     def run(self, who: str, *words: str, stdin: str = "") -> Done:
         """A command as it is given."""
-        environment = {"HKOJI_HOME": str(self.folder / who), "HKOJI_CONFIG": str(self.folder / "settings.toml")}
+        environment = {
+            "HKOJI_HOME": str(self.folder / who),
+            "HKOJI_CONFIG": str(self.folder / "settings.toml"),
+            "XDG_STATE_HOME": str(self.folder / "state"),
+        }
         with patch.dict(os.environ, environment):
             done = run(*words, stdin=stdin)
         if out.client is not None:
@@ -96,6 +100,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
         identities(record)
         channels(record)
         mailboxes(record)
+        sealed(record)
         game = games(record)
         studies(record, game)
         keys(record)
@@ -138,6 +143,20 @@ def channels(record: Recorder) -> None:
         record("alice", "notify", "add", "webhook", f"http://127.0.0.1:{hook.port}/two")
         record("alice", "notify", "list")
         record("alice", "notify", "remove", made["id"])
+
+
+def sealed(record: Recorder) -> None:
+    """A sealed game in which the guest owes a release, and cannot give it."""
+    game = record("alice", "new", "--sealed", "--keep-draws", "--invite", "bob")["game"]
+    record("bob", "join", game, "--sealed", "--keep-draws")
+    record("alice", "show", game)
+    gift = next(move for move in record("alice", "show", game)["legal"] if move.startswith("3"))
+    record("alice", "move", game, gift)
+    record("bob", "move", game, record("bob", "show", game)["legal"][0])
+    (record.folder / "alice" / "sealed.key").unlink()
+    assert record("bob", "show", game)["due"] == "release"
+    record("alice", "release", code=Exit.MOVE)
+    record("alice", "resign", game, "--yes")
 
 
 def games(record: Recorder) -> str:

@@ -11,6 +11,7 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import client, out
 from hkoji.cli.terminal import columns
 from hkoji.errors import UsageError
+from hkoji.game.dealer import SEALED_V1
 from hkoji.messages.text import shorten, tell
 from hkoji.show.terms import clock_words
 
@@ -176,12 +177,12 @@ def _row(game: dict[str, Any]) -> dict[str, str]:  # Any: JSON
     from hkoji.client.kept_game import listed_time
 
     time, me = listed_time(game, client().service().now()), client().identity.name
-    mover = game["to_move"] or ""
+    mover, name = game["to_move"] or "", game["ruleset"]["name"]
     if game["status"] == "open":
         mover = game["invite"] or (_("whoever has the link") if game.get("by_link") else _("anyone"))
     return {
         "game": game["game"][:8],
-        "ruleset": game["ruleset"]["name"],
+        "ruleset": _("{ruleset}, sealed", ruleset=name) if game.get("dealer") == SEALED_V1 else name,
         "status": translate(STATUS.get(game["status"], game["status"])),
         "host": game["host"] or "",
         "guest": game["guest"] or "",

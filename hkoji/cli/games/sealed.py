@@ -114,7 +114,7 @@ def release(game: str | None, *, here: bool) -> None:
             out.say(tell("game {game}: {reason}", game=each["game"][:8], reason=error))
             failed = error
             continue
-        owed = position.seat is not None and position.course.debtor == position.seat
+        owed = position.seat is not None and position.seat in (position.course.debtor, position.course.seed_seat)
         value.append({"game": position.game, "seq": position.course.seq, "owes": owed})
     out.result(value, lambda: _("Sealed games looked at: {count}.", count=len(value)))
     if failed is not None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.game_words import series_line, time_lines
+from hkoji.cli.games.game_words import sealed_lines, series_line, time_lines
 from hkoji.cli.games.told import ask_or_keep, note_end, noting, tell_game_news
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import EncodedResult, client, out
 from hkoji.cli.settings import deck_for
 from hkoji.client import Position
 from hkoji.errors import CancelledError
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.held_keys import grade_sentence
 from hkoji.game.position import time_of_record
@@ -131,6 +132,8 @@ def show_position(
             lines = [series_line(beside.place), *lines]
         if position.course.setup.held_keys:
             lines += [translate(grade_sentence(*each)) for each in position.course.setup.by_mail.items()]
+        if position.course.sealed is not None:
+            lines += sealed_lines(position)
         if beside.note is not None:
             lines = [*lines, _("Note: {text}", text=" / ".join(note_lines(beside.note)))]
         board = draw(position, out.style, lines)
@@ -191,6 +194,9 @@ def bare_position_json(position: Position) -> dict[str, Any]:  # Any: JSON
 
     course = position.course
     setup = course.setup
+    due = course.state.due.value if course.stage is Stage.PLAY else course.stage.value
+    if course.debtor is not None:
+        due = entry_kinds.Release.KIND
     return {
         **information_json(course.state, position.seat, position.events, position.legal),
         "game": setup.game,
@@ -199,8 +205,9 @@ def bare_position_json(position: Position) -> dict[str, Any]:  # Any: JSON
         "guest": setup.names[1],
         "actor": course.actor,
         "to_move": course.to_move,
-        "due": course.state.due.value if course.stage is Stage.PLAY else course.stage.value,
+        "due": due,
         "seq": course.seq,
         "head": course.head,
+        "dealer": setup.terms.name,
         "lapse": lapse_json(closing_body(step.body for step in position.replay.steps) if course.finished else None),
     }

@@ -12,7 +12,7 @@ from hkoji.cli.games.new import read_wish
 from hkoji.cli.games.show import show_position
 from hkoji.cli.output import client, out
 from hkoji.client import watching
-from hkoji.errors import UsageError
+from hkoji.errors import IllegalError, UsageError
 from hkoji.game.position import action_of
 from hkoji.local.local_game import step
 from hkoji.messages.text import tell
@@ -56,7 +56,12 @@ def run(game: str, bot: Bot, *, once: bool, sealed: bool = False) -> None:
             if position.over or (once and not position.legal):
                 break
             if not position.legal:
-                watching.wait(client(), game)
+                position = watching.wait(client(), game)
+                if position.mine and not position.legal:
+                    raise IllegalError(
+                        tell("game {game} waits for you, and there is no move to make here", game=game[:8]),
+                        hint=tell("the reason is said above"),
+                    )
     show_position(position, client().kept_game(game).time)
 
 

@@ -82,6 +82,9 @@ class PromptGame:
             self._talk.say(draw(position, self._talk.style))
             if position.over:
                 return position
+            if not position.legal:
+                self._talk.say(_("You cannot move here: the reason is said above."))
+                return None
             if not self._decide(position):
                 return None
         return None
