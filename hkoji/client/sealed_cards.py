@@ -34,7 +34,7 @@ class SealedCards:
     def __init__(self, vault: Vault, home: Home) -> None:
         self._vault: Final = vault
         self.keys: Final = SealedKeys(home)
-        # What was read last: a log only grows, and the cards of a round that is over stay as they are.
+        # The last reading: a log only grows, and the cards of a round that is over stay as they are.
         self._public = NOTHING
         self._own = NOTHING
         self._rounds: tuple[tuple[SealedRound, OwnCards], ...] = ()

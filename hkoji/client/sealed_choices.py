@@ -1,4 +1,4 @@
-"""What a player settles before a sealed game: the sealed key, and whether draws are deposited with the service.
+"""The choices of a player before a sealed game: the sealed key, and whether draws are deposited with the service.
 
 docs/spec/sealed.md, "How a client makes them".
 """
@@ -24,7 +24,7 @@ _OPERATORS: Final = "operators"
 
 
 class SealedWish(NamedTuple):
-    """What a player wishes who opens or joins a sealed game.
+    """The wish of a player who opens or joins a sealed game.
 
     `deposits` says whether draws are deposited; None leaves it to `DepositChoice`. With `new_key` a new sealed key is
     made, although the player may have one on another machine.

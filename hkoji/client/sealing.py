@@ -68,7 +68,7 @@ class Made(NamedTuple, Generic[_Body]):
 
 
 class OwnCards(NamedTuple):
-    """What a seat knows of its own cards in one round: all of them in order, and the openings of those it has hidden.
+    """The own cards of a seat in one round, in order, and the openings of those that it has hidden.
 
     The openings are by the number of the entry, and have no salt.
     """

@@ -51,7 +51,7 @@ class Reader:
         return unread(self.phone)
 
     def ordered(self, letter: Letter, line: str) -> tuple[str, str]:
-        """What becomes of an answer: its kind, and the letter that comes."""
+        """The fate of an answer: its kind, and the letter that comes."""
         self.phone.answer(letter, line)
         (answer,) = self.letters(1)
         result = json.loads(self.world.incoming().result)
@@ -102,7 +102,7 @@ def test_a_release_that_comes_at_once_makes_no_letter(world: ListWorld) -> None:
     assert not [each for each in reader.letters() if "owes bob a card" in " ".join(each.text.split())]
 
 
-def test_what_the_service_releases_is_no_news(world: ListWorld) -> None:
+def test_a_release_of_the_service_is_no_news(world: ListWorld) -> None:
     reader = Reader(world, Hanamikoji(), deposit=(True, True))
     while True:
         reader.letters()
@@ -128,7 +128,7 @@ def test_a_mail_that_answers_a_sealed_game_is_told_why_nothing_is_played(world: 
 
 
 @pytest.mark.parametrize("word", ["show", "moves", "log", "games", "help"])
-def test_what_only_reads_is_answered(world: ListWorld, word: str) -> None:
+def test_an_order_that_only_reads_is_answered(world: ListWorld, word: str) -> None:
     reader = Reader(world, Hanamikoji())
     while reader.table.course.state.round == 0 or reader.table.course.actor != 0:
         reader.table.go_on()

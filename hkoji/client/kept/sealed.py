@@ -62,14 +62,14 @@ class SealedKeys:
 
 
 class LockNote(NamedTuple):
-    """What is noted about a lock: the mark of the home that has made it, and the second deck that was answered."""
+    """The note of a lock: the mark of the home that has made it, and the second deck that was answered."""
 
     mark: str
     answer: str | None
 
 
 class SealedNotes:
-    """What the home of `vault` notes about a sealed game, in the file `sealed.json` of the game's folder.
+    """The notes of the home of `vault` about a sealed game, in the file `sealed.json` of the game's folder.
 
     Locks and decks are named by 64 hex digits. `entropy` takes a number and returns that many random bytes.
     """
