@@ -201,7 +201,7 @@ class Settings(BaseSettings):
     daily_offers_of_new: int = Field(default=5, ge=0)
     """How many games a player may ask for in the first 24 hours after registering; 0: as many as others."""
     sealed: bool = True
-    """Whether players may ask for sealed games (beta): nobody but they see their cards, the operator neither."""
+    """Whether players may ask for sealed games (beta): nobody but they see their cards, not even the operator."""
     operators: Annotated[tuple[Annotated[str, AfterValidator(_player)], ...], NoDecode, BeforeValidator(_split)] = ()
     """Players who run this service, as in `alice,bob`: others leave it no draws in sealed games against them."""
     webhook_private: bool = False

@@ -127,7 +127,7 @@ Database = Annotated[
 ]
 
 Sealed = Annotated[
-    bool, typer.Option("--sealed", help="A sealed game (beta): nobody but you sees your cards, the operator neither.")
+    bool, typer.Option("--sealed", help="A sealed game (beta): nobody but you sees your cards, not even the operator.")
 ]
 DepositDraws = Annotated[
     bool | None,

@@ -117,7 +117,7 @@ def new(
     player = _invited_player(invite, mail, terms)
     if sealed is not None:
         sealed_games.verify_can_play_sealed(invite, mail=False, held=player is not None and player.held)
-        sealed_games.settle(sealed, client().service(), invite, terms.clock)
+        sealed_games.settle(sealed, client().service(), invite, terms.agreement, joins=False)
     if player is not None and player.held:
         out.say(held_line(player.invite.name))
     position = client().new(
@@ -346,7 +346,7 @@ def _agreeing(terms: JoinTerms, service: Service) -> Callable[[Course], None]:
         if terms.sealed is not None:
             from hkoji.cli.games import sealed as sealed_games
 
-            sealed_games.settle(terms.sealed, service, setup.names[0], setup.agreement.clock)
+            sealed_games.settle(terms.sealed, service, setup.names[0], setup.agreement, joins=True)
         about = _(
             "y means that you agree to the rules and the clock above, and the game begins. "
             "Any other answer means that you do not join, and nothing is sent."

@@ -14,7 +14,7 @@ from hkoji.client import Position
 from hkoji.client.kept.sealed import SealedKeys
 from hkoji.client.sealed_choices import DepositChoice, SealedWish
 from hkoji.errors import CancelledError, HkojiError, IllegalError, UsageError
-from hkoji.game.agreement import DAY, TimeControl
+from hkoji.game.agreement import DAY, Agreement
 from hkoji.game.dealer import SEALED_V1
 from hkoji.messages.text import tell
 
@@ -39,24 +39,42 @@ def read_wish(*, sealed: bool, deposit: bool | None, new_key: bool) -> SealedWis
     return None
 
 
-def settle(wish: SealedWish, service: Service, opponent: str | None, clock: TimeControl | None) -> None:
+def settle(wish: SealedWish, service: Service, opponent: str | None, agreement: Agreement, *, joins: bool) -> None:
     """Says what a sealed game asks of a player, and asks what is not settled yet, before anything is signed.
 
     In a terminal it asks once whether the opponent runs the service, and whether so fast a clock is meant. Raises
     `CancelledError`.
     """
-    out.say(
-        tell("This is a sealed game (beta): nobody but you sees your cards, and the operator of the service neither.")
-    )
+    out.say(tell("This is a sealed game (beta): nobody but you sees your cards, not even the operator of the service."))
+    clock = agreement.clock
     if clock is not None and clock.move + clock.add < DAY and can_ask():
         question = _("Each turn has only {time}. Begin all the same?", time=length_in_words(clock.move + clock.add))
         about = _("Your program must release cards in time: with such a clock, leave `hkoji watch --all` running.")
         confirm(question, tell("nothing was begun"), yes=False, about=about)
-    choice = DepositChoice(client().home)
-    if wish.deposits is not None or opponent is None or not can_ask():
+    if opponent is None:
         return
-    if choice.told(service, opponent) is None and choice.wanted(service, opponent):
-        choice.keep_told(service, opponent, _runs_service(opponent))
+    choice = DepositChoice(client().home)
+    runs = not choice.wanted(service, opponent)
+    if not runs and wish.deposits is None and can_ask() and choice.told(service, opponent) is None:
+        runs = _runs_service(opponent)
+        choice.keep_told(service, opponent, runs)
+    deposits = not runs if wish.deposits is None else wish.deposits
+    if not deposits:
+        out.say(
+            tell(
+                "Your program keeps the draws of {name} until they are due. So {name} waits for your program about "
+                "twice in a round, to draw after an answer.",
+                name=opponent,
+            )
+        )
+    if joins and agreement.rated and runs:
+        out.say(
+            tell(
+                "The game is rated, and {name} runs the service. Such a host can see their own first hand, drop your "
+                "entry and let you lose on time, and nobody can prove it.",
+                name=opponent,
+            )
+        )
 
 
 def _runs_service(opponent: str) -> bool:
