@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 from hkoji_server.service.games.database_check import faults_of
+from hkoji_server.store.game_values import History
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.maintenance import Maintenance
+from hkoji_server.store.sql_steps import Row, Values
 from hkoji_server.store.tables import GameTable
 from sqlalchemy import create_engine, text
 
@@ -25,6 +28,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.cluster import Cluster
 from tests.support.sealed_service import ServedTable, ask_for
 from tests.support.service import Service, begin, play, serving, two_players
+from tests.support.service_in_process import Inside, inside
 
 SHORT = Hanamikoji(max_rounds=2)
 
@@ -185,6 +189,40 @@ def test_an_overtaken_deposit_and_those_of_an_ended_game_are_gone(place: Place) 
         assert table.posted(1, Resign()).status == 201
         assert place.rows("deposit") == []
         assert place.faults(table.game, key_of(service)) == []
+
+
+def test_deposits_of_another_moment_than_the_lines_are_read_again(tmp_path: Path) -> None:
+    """On PostgreSQL each statement of a history sees what was committed before it: an entry may come in between."""
+    with inside(tmp_path / "data") as service:
+        table = ServedTable(two_players(service), SHORT)
+        table.until_deposited()
+        before = len(table.lines) - 1
+        kept = service.runner.run(history_at(service, table.game))
+        assert len(kept.secrets.deposits) == 1
+        while table.course.sealed is not None and table.course.sealed.deposits:
+            table.go_on()
+        stale = service.runner.run(history_at(service, table.game, hidden_first=before))
+        assert (stale.lines[-1].entry.seq, stale.secrets.deposits) == (table.course.seq, ())
+
+
+async def history_at(service: Inside, game: str, hidden_first: int | None = None) -> History:
+    """The history of a game; with `hidden_first` the first look sees no lines after that entry, and all the rest."""
+    async with service.store() as store:
+        snapshot, looks = store._snapshot, 0
+
+        async def seen(*statements: str, values: Values) -> list[list[Row]]:
+            nonlocal looks
+            looks += 1
+            found = await snapshot(*statements, values=values)
+            if hidden_first is not None and looks == 1:
+                found[1] = found[1][: hidden_first + 1]
+            return found
+
+        with patch.object(store, "_snapshot", seen):
+            history = await store.history(game)
+        assert looks == (1 if hidden_first is None else 2)
+        assert history is not None
+        return history
 
 
 def test_a_false_deposit_is_refused_and_nothing_is_kept(place: Place) -> None:
