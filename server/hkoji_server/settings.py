@@ -21,7 +21,6 @@ from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError
 from hkoji.game.agreement import DAY
-from hkoji.game.dealer import SEALED_V1, SERVER_V1
 from hkoji.log.canonical import is_name
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
@@ -383,11 +382,6 @@ def _where(name: str, file: str, *, by_flag: bool) -> str:
         flag = name.replace("_", "-")
         return tell("set it by --{flag}, by {variable} or in {file}", flag=flag, variable=variable, file=file)
     return tell("set it by {variable} or in {file}", variable=variable, file=file)
-
-
-def dealers(settings: Settings) -> list[str]:
-    """Returns the names of the dealers with which players can ask for a game, in order."""
-    return [SEALED_V1, SERVER_V1] if settings.sealed else [SERVER_V1]
 
 
 def registers_by_mail(settings: Settings) -> bool:

@@ -35,7 +35,7 @@ from hkoji_server.routes.plain import (
 )
 from hkoji_server.routes.problems import answering, problem, problem_responses, reference
 from hkoji_server.routes.service import UseCases
-from hkoji_server.settings import dealers
+from hkoji_server.service.players.limits import dealers
 
 JSON_LINES: Final = "application/jsonl"
 ONLY_REPEATS: Final = "hkoji.only-repeats"

@@ -19,9 +19,9 @@ from typing import Final, TypeVar
 from hkoji.errors import IllegalError, TooManyError
 from hkoji.game.agreement import DAY, Agreement, format_duration
 from hkoji.game.clock import add_seconds, format_time, parse_time
-from hkoji.game.dealer import SEALED_V1
+from hkoji.game.dealer import SEALED_V1, SERVER_V1
 from hkoji.messages.text import shorten, tell
-from hkoji_server.settings import Settings, dealers, parse_rate
+from hkoji_server.settings import Settings, parse_rate
 from hkoji_server.store.game_values import OfferQuota
 from hkoji_server.store.open_store import location_of, open_rates
 from hkoji_server.store.rates import Rate, Rates
@@ -223,6 +223,11 @@ def counted_name(address: str | None) -> str:
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     return str(ipaddress.ip_network((found, _IPV6_HOST), strict=False))
+
+
+def dealers(settings: Settings) -> list[str]:
+    """Returns the names of the dealers with which players can ask for a game, in order."""
+    return [SEALED_V1, SERVER_V1] if settings.sealed else [SERVER_V1]
 
 
 def verify_dealer(dealer: str, settings: Settings) -> None:
