@@ -177,7 +177,8 @@ class Games:
             raise MalformedError(tell("submission"), tell("the entry does not belong to the game in the address"))
         held, current = await self._held.recall(game)
         count = AuthorCount(self._limits if arrival is None else RateLimits(), entry.by)
-        proofs = SubmittedProofs(self._proofs, submission, count)
+        sealed = held.refereed.course.sealed is not None
+        proofs = SubmittedProofs(self._proofs, submission, count) if sealed else None
         late = False
         tries = 0
         while True:
@@ -275,7 +276,7 @@ class Games:
         submission: Submission,
         arrival: MailArrival | None,
         count: AuthorCount,
-        proofs: SubmittedProofs,
+        proofs: SubmittedProofs | None,
         *,
         current: bool,
     ) -> tuple[tuple[Line, ...], LoadedGame]:
@@ -287,7 +288,9 @@ class Games:
         """
         course, entry = held.refereed.course, submission.entry
         now = await self._time.now()
-        at, mail = (proofs.came(now), None) if arrival is None else (arrival.received, arrival.number)
+        if proofs is not None:
+            now = proofs.came(now)
+        at, mail = (now, None) if arrival is None else (arrival.received, arrival.number)
         outages, key = self._time.outages, _key_text(held.refereed, submission)
         try:
             if entry.kind in NEWCOMER_KINDS:
@@ -306,17 +309,18 @@ class Games:
                         at=at,
                         gifts=held.gifts,
                         outages=counting,
-                        verify=proofs.verify,
+                        verify=None if proofs is None else proofs.verify,
                     )
                     made.append(append_of(held, accepted, outages, key=key, mail=mail, invited=invited))
                 return made[0]
 
-            beside = entry.kind in (*NEWCOMER_KINDS, Delegate.KIND)
-            unproven = proofs.wanting(decided) if beside or course.sealed is not None else ()
-            if beside:
+            unproven = () if proofs is None else proofs.wanting(decided)
+            if entry.kind in (*NEWCOMER_KINDS, Delegate.KIND):
+                if proofs is None:
+                    decided()
                 # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
                 await self._check_beside_log(course, entry, current=current)
-            if unproven:
+            if proofs is not None and unproven:
                 if not current and await self._store.head(entry.game) != (course.seq, course.head):
                     raise ConflictError(entry.game, seq=course.seq, head=course.head)
                 await self._verify_not_revoked(key)
