@@ -19,13 +19,19 @@ from hkoji.client.answers import problem, read, read_player
 from hkoji.client.identity import load
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home, Pins
+from hkoji.client.kept.sealed import MissingSealedKeyError, SealedKeys
 from hkoji.client.moving import BoundGames, bound_games, goes_on
 from hkoji.client.requests import REPLACED, move_command
+from hkoji.client.sealed_cards import SealedCards
 from hkoji.client.transport import LATER, HttpAnswer, Transport
+from hkoji.client.verified_log import is_sealed
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
 from hkoji.game.agreement import format_duration
+from hkoji.game.course import Course
+from hkoji.game.replay import find_seat, replay
 from hkoji.messages.text import shorten, tell
+from hkoji.rules.events import Seat
 
 _SKEW: Final = 120
 _LITTLE: Final = 50 * 1024 * 1024
@@ -45,6 +51,8 @@ def examine(
     yield _checked("key", lambda: _key(home))
     yield _permissions(home)
     yield _checked("unsent", lambda: _unsent(home))
+    if running := _sealed_games(home):
+        yield _checked("sealed", lambda: _sealed(home, running))
     url = str(home.config().get("server") or "")
     yield from _games(home, url, connect)
     if not url:
@@ -89,7 +97,7 @@ def _key(home: Home) -> DoctorCheck:
 
 
 def _permissions(home: Home) -> DoctorCheck:
-    secret = [home.path, *home.path.glob("*.json"), *home.path.glob("id_ed25519*")]
+    secret = [home.path, *home.path.glob("*.json"), *home.path.glob("id_ed25519*"), SealedKeys(home).file]
     with suppress(HkojiError):
         secret.append(load(home).own.file)
     open_ = [
@@ -115,6 +123,45 @@ def _unsent(home: Home) -> DoctorCheck:
         "warn",
         tell("signed, but not confirmed by the service, in: {games}", games=shown),
         tell("hkoji show {game} sends the same bytes again", game=waiting[0]),
+    )
+
+
+def _sealed_games(home: Home) -> list[tuple[Course, Seat]]:
+    """Returns the sealed games of the player that go on, as far as their logs here say."""
+    identity, found = load(home), []
+    for game in home.games():
+        lines = Vault(home.game_folder(game)).readable_lines()
+        if is_sealed(lines):
+            course, seat = replay(lines).course, find_seat(lines, identity.name, {key.public for key in identity.keys})
+            if course is not None and seat is not None and not course.finished:
+                found.append((course, seat))
+    return found
+
+
+def _sealed(home: Home, running: list[tuple[Course, Seat]]) -> DoctorCheck:
+    """Checks that the sealed keys of running games are here, and what makes proofs."""
+    missing, file = [], SealedKeys(home).file
+    for course, seat in running:
+        try:
+            SealedCards(Vault(home.game_folder(course.setup.game)), home).sealer(course, seat)
+        except MissingSealedKeyError:
+            missing.append(course.setup.game[:8])
+    if missing:
+        shown = " ".join(missing[:_MOST_SHOWN])
+        return DoctorCheck(
+            "sealed",
+            "fail",
+            tell("the sealed key is not in {file}, for: {games}", file=file, games=shown),
+            tell(
+                "copy it from your other machine or from a backup; without it you can only lose or call off these games"
+            ),
+        )
+    shown = " ".join(course.setup.game[:8] for course, _ in running[:_MOST_SHOWN])
+    return DoctorCheck(
+        "sealed",
+        "ok",
+        tell("{file} has the sealed key, for: {games}", file=file, games=shown),
+        tell("keep a copy of it elsewhere: without it you lose these games"),
     )
 
 

@@ -143,7 +143,8 @@ class ClientGame:
 
     def kept(self) -> KeptGame:
         """Returns the game as last seen, with its age. Raises what `stored` raises."""
-        return read_kept(self.vault, self._last_seen(), self.service.now())
+        known = self._last_seen()
+        return read_kept(self.vault, known, self.service.now(), lambda made: self.sealed.signed_action(known, made))
 
     def _last_seen(self) -> KnownGame:
         known = self.record.require()
@@ -342,10 +343,17 @@ class ClientGame:
         Sends and writes nothing; needs no lock. Raises the errors of `Position.choose`.
         """
         known = self._last_seen()
+        self.require_cards()
         action = _choose(known.position, notation)
         if known.position.course.sealed is not None:
             return self.sealed.try_move(known, action), action
         return after_move(known, self.vault.openings(), action, self._sender.player().name), action
+
+    def require_cards(self) -> None:
+        """Raises `MissingSealedKeyError` or `NoSodiumError` if the player's cards in a sealed game cannot be read."""
+        known = self.record.require()
+        if known.sealed_key_missing:
+            self.sealed.require_cards(known)
 
     def resign(self) -> MadeMove:
         """Gives the game up. Raises `IllegalError` before anyone has joined."""
@@ -398,8 +406,7 @@ class ClientGame:
 
     def _make_move(self, known: KnownGame, notation: str) -> Submission:
         course = known.position.course
-        if course.sealed is not None and known.seat is not None:
-            self.sealed.require_cards(known)
+        self.require_cards()
         action = _choose(known.position, notation)
         if course.sealed is not None:
             return self.sealed.move(known, action)

@@ -323,33 +323,40 @@ def service_is_down(error: HkojiError) -> bool:
     return isinstance(error, NetworkError) or (isinstance(error, ServiceError) and error.status in _DOWN)
 
 
-def read_kept(vault: Vault, known: KnownGame, now: str) -> KeptGame:
-    """Returns the game of `vault`, which is `known`, at the time `now`."""
+def read_kept(vault: Vault, known: KnownGame, now: str, signed_action: Callable[[Submission], str | None]) -> KeptGame:
+    """Returns the game of `vault`, which is `known`, at the time `now`.
+
+    In a sealed game `signed_action` gives the action of an own move with its cards, if it can be read.
+    """
     confirmed = vault.confirmed()
     as_of = None if confirmed is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(confirmed))
-    return KeptGame(known.position, known.lines, as_of, tuple(_unsent(vault, known)), now)
+    return KeptGame(known.position, known.lines, as_of, tuple(_unsent(vault, known, signed_action)), now)
 
 
-def _unsent(vault: Vault, known: KnownGame) -> Iterable[UnsentEntry]:
+def _unsent(vault: Vault, known: KnownGame, signed_action: Callable[[Submission], str | None]) -> Iterable[UnsentEntry]:
+    def read(made: Submission, *, waits: bool) -> UnsentEntry:
+        sealed = known.position.course.sealed is not None
+        action = signed_action(made) if sealed else _action(vault, known, made)
+        return UnsentEntry(made.entry.seq, made.entry.kind, action, waits)
+
     last = known.lines[-1].entry.seq
     pending = vault.outbox()
     if pending is not None and pending.entry.seq > last:
-        yield _read(vault, known, pending, waits=True)
+        yield read(pending, waits=True)
     for text in vault.signed(last + 1):
         if pending is None or text != pending.entry.text:
-            yield _read(vault, known, Submission(parse_entry(text), b""), waits=False)
+            yield read(Submission(parse_entry(text), b""), waits=False)
 
 
-def _read(vault: Vault, known: KnownGame, made: Submission, *, waits: bool) -> UnsentEntry:
-    entry, action = made.entry, None
-    if entry.kind == "move":
-        openings = (*vault.openings(), *made.opening)
-        try:
-            after = continue_own(known.replay, (Line(entry, made.sig),), known.seat, known.view, openings)
-            action = action_of(after.steps[-1])
-        except HkojiError:  # it does not follow what is kept here: the service has refused it, or will
-            action = None
-    return UnsentEntry(entry.seq, entry.kind, action, waits)
+def _action(vault: Vault, known: KnownGame, made: Submission) -> str | None:
+    if made.entry.kind != "move":
+        return None
+    openings = (*vault.openings(), *made.opening)
+    try:
+        after = continue_own(known.replay, (Line(made.entry, made.sig),), known.seat, known.view, openings)
+        return action_of(after.steps[-1])
+    except HkojiError:  # it does not follow what is kept here: the service has refused it, or will
+        return None
 
 
 def readable(games: Iterable[str], read: Callable[[str], KeptGame], say: Callable[[str], None]) -> list[KeptGame]:

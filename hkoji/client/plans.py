@@ -219,6 +219,7 @@ class PlanRunner:
             if not (self._only or files.armed):
                 return PlanRun(game)
             position = held.current() if fetch or not held.lines() else held.stored()
+            held.require_cards()
             due = self._due(held, files, position) if position.legal else None
             armed = files.read(position.course.setup.ruleset)
             choice, ended = self._choose(files, armed, position)

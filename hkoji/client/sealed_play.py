@@ -21,6 +21,7 @@ from hkoji.client.verified_log import KnownGame
 from hkoji.errors import (
     ConflictError,
     GameOverError,
+    HkojiError,
     IllegalError,
     NotYourTurnError,
     RevokedError,
@@ -138,9 +139,8 @@ class SealedPlayer:
 
     def require_cards(self, known: KnownGame) -> None:
         """Raises an error of `UNREADABLE` if the player's cards cannot be read here."""
-        if known.sealed_key_missing:
-            assert known.seat is not None
-            self.cards.sealer(known.position.course, known.seat)
+        assert known.seat is not None
+        self.cards.sealer(known.position.course, known.seat)
 
     def send_move(self, submission: Submission, known: KnownGame) -> None:
         """Sends a move that `move` has returned."""
@@ -206,6 +206,21 @@ class SealedPlayer:
             if parts.show or parts.hide or parts.close:
                 return made
         return None
+
+    def signed_action(self, known: KnownGame, made: Submission) -> str | None:
+        """Returns the action of a move that was signed here, with its cards.
+
+        It is None for any other entry, for one that does not follow `known`, and where the cards cannot be read.
+        """
+        body, place, seat = parse_body(made.entry.kind, made.entry.body), made.entry.seq - 1, known.seat
+        steps = known.replay.steps
+        follows = place < len(steps) and steps[place].entry.head == made.entry.prev
+        if seat is None or not follows or not isinstance(body, entry_kinds.Move):
+            return None
+        try:
+            return self._chosen(known, seat, made, body)
+        except HkojiError:
+            return None
 
     def _chosen(self, known: KnownGame, seat: Seat, made: Submission, body: entry_kinds.Move) -> str:
         """Returns the action of a move that was signed here, with its cards."""

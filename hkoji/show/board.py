@@ -16,6 +16,7 @@ from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.game.result_text import closing_body, result_text, unplayed_text
 from hkoji.messages.text import Speaker, Text, tell
+from hkoji.rules.cards import Cards
 from hkoji.rules.events import DECISIONS, SEATS, Close, Deal, Event, Reveal, Seat
 from hkoji.rules.protocol import Due, State
 from hkoji.show.deck import STANDARD, Deck, spelled, symbols
@@ -300,19 +301,23 @@ class Board(ABC):
             hand = state.hands[seat]
             if hand > 0 and (self.you or hand < pack.unknown):
                 label = self.said("your hand") if self.you else self.said("{name} holds", name=self.name(seat)[:7])
-                yield f"{label:{SIDE}}{written(pack.decode(hand))}"
+                yield f"{label:{SIDE}}{self._hand(hand, written)}"
 
     def hands_in_sentences(self, written: Callable[[str], str]) -> Iterator[str]:
         """The same hands as sentences."""
         state, pack = self.course.state, self.course.state.ruleset.pack
         if self.you and state.round:
-            yield self.said(
-                "Your hand: {cards}.", cards=written(pack.decode(state.hands[self.me])) or self.said("empty")
-            )
+            cards = self._hand(state.hands[self.me], written) or self.said("empty")
+            yield self.said("Your hand: {cards}.", cards=cards)
         for seat in () if self.you else SEATS:
             if 0 < state.hands[seat] < pack.unknown:
                 held = written(pack.decode(state.hands[seat]))
                 yield self.said("{name} holds: {cards}.", name=self.name(seat), cards=held)
+
+    def _hand(self, hand: Cards, written: Callable[[str], str]) -> str:
+        """A hand as `written`; of one that its player cannot read here, as in a sealed game, a sign for each card."""
+        pack = self.course.state.ruleset.pack
+        return written(pack.decode(hand)) if hand < pack.unknown else " ".join(pack.split(pack.decode(hand)))
 
     def news(self) -> list[str]:
         """The events since this player last decided, in words and notation; if there are none, their own decision.
@@ -323,7 +328,7 @@ class Board(ABC):
         own = 0
         for step in self.position.replay.steps:
             lines.extend(line for event in step.events if (line := self.event_line(event)))
-            if step.entry.kind == "reveal":
+            if any(isinstance(event, Reveal) for event in step.events):
                 lines.append(self.score_line(step))
             if self.you and any(isinstance(event, DECISIONS) and event.seat == self.me for event in step.events):
                 own = len(lines)

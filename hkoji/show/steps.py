@@ -60,7 +60,7 @@ def _agreement_text(kind: str, who: str, body: EntryBody) -> str:
         "chance": tell("chance has decided"),
         "rekey": tell("{name} signs with a new key", name=who),
         "delegate": tell("{name} lets the service sign by mail", name=who),
-        "release": tell("{name} gives a card", name=who),
+        "release": tell("{name}'s program gives a card", name=who),
         "resign": tell("{name} gives up", name=who),
         "cancel": tell("{name} takes the game back", name=who),
         "unseal": tell("the service shows how it has shuffled"),

@@ -155,7 +155,9 @@ def see(replay: Replay, eyes: Eyes) -> Replay:
             tell("this log does not reveal what the host saw")
             if eyes.seat == 0
             else tell("this log does not reveal what the guest saw"),
-            hint=tell("a log reveals its cards with its end; a game that is not over can be seen as --eyes spectator"),
+            hint=tell("in a sealed game you see only your own cards, and only with its sealed key")
+            if replay.steps[-1].course.sealed is not None
+            else tell("a log reveals its cards with its end; a game that is not over can be seen as --eyes spectator"),
         )
     state: State = replay.steps[0].course.setup.ruleset.initial()
     steps: list[Step] = []

@@ -235,6 +235,7 @@ def on(
     You get a letter, and answer yes to it. Then your key allows it by itself in each game: in new ones at the
     beginning, in running ones when you look at them on your next turn.
     """
+    from hkoji.client.kept.sealed import SealedKeys
     from hkoji.log.mail_claim import MailGrade
 
     if require not in (MailGrade.TOKEN, MailGrade.DKIM):
@@ -258,6 +259,8 @@ def on(
             else _in_use(channel)
         ),
     )
+    if any(SealedKeys(client().home).all()):
+        out.say(tell("In sealed games no mail counts: there only your own program plays."))
 
 
 @mail.command()

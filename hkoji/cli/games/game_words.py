@@ -213,7 +213,7 @@ def time_lines(found: GameTime, position: Position) -> list[str]:
 def sealed_lines(position: Position) -> list[str]:
     """Returns what stands beside the board of a sealed game: who keeps the draws, and whether cards cannot be read."""
     from hkoji.client.kept.game import Vault
-    from hkoji.client.kept.sealed import MissingSealedKeyError, SealedKeys, SealedNotes
+    from hkoji.client.kept.sealed import MissingSealedKeyError, SealedNotes
     from hkoji.client.sealed_cards import SealedCards
     from hkoji.sealed.sodium import NoSodiumError
 
@@ -234,11 +234,10 @@ def sealed_lines(position: Position) -> list[str]:
     except MissingSealedKeyError:
         lines.append(
             _(
-                "Your cards cannot be read here: copy {file} from your other machine or from a backup. Without it you "
-                "can only resign, or ask to call the game off.",
-                file=SealedKeys(home).file,
+                "Your cards cannot be read here: copy `sealed.key` from your other machine or from a backup. Without "
+                "it you can only resign, or ask to call the game off."
             )
         )
     except NoSodiumError as error:
-        lines.append(_("Your cards cannot be read here: {reason}. {hint}", reason=error, hint=translate(error.hint)))
+        lines.append(_("Your cards cannot be read here: {reason}; {hint}.", reason=error, hint=translate(error.hint)))
     return lines

@@ -33,7 +33,7 @@ def move(game: str, notation: Sequence[str]) -> None:
         return {**position_json(position, time), "move": made}
 
     def text() -> str:
-        from hkoji.cli.boards import draw
+        from hkoji.cli.boards import draw, turn
 
         course = position.course
         if position.over or course.state.round != position.replay.steps[seq - 1].course.state.round:
@@ -42,6 +42,8 @@ def move(game: str, notation: Sequence[str]) -> None:
         made = _("Entry {seq} is on record: {action}.", seq=seq, action=action)
         if position.mine:
             then = _("It is your turn again: {command}", command=f"hkoji show {position.short}")
+        elif course.debtor is not None:
+            then = f"{turn(position)} {_('To wait: {command}', command=f'hkoji wait {position.short}')}"
         else:
             name = course.setup.names[1 - (position.seat or 0)]
             then = _("Now {name} is to move: {command}", name=name, command=f"hkoji wait {position.short}")
@@ -109,6 +111,13 @@ def sign(game: str, notation: Sequence[str]) -> None:
         out.say(
             tell(
                 "Signed, not sent. It holds your hidden cards until it is sent: keep it to yourself. "
+                "Send it with: hkoji submit FILE"
+            )
+        )
+    elif {"show", "hide"} & submission.entry.body.keys():
+        out.say(
+            tell(
+                "Signed, not sent. It tells nobody a hidden card, but no other move can be signed for this turn. "
                 "Send it with: hkoji submit FILE"
             )
         )

@@ -75,6 +75,7 @@ def _make(game: str, file: str, tried: str | None, *, yes: bool) -> None:
     text = _decode(read_input(file or "-", MAX_PLAN_BYTES))
     with client().game(game) as held:
         position = held.current()
+        held.require_cards()
         armed = _armed(text, position)
         before = PlanFiles(held.vault.folder).armed
     if tried is not None:
@@ -148,6 +149,7 @@ def _read(held: ClientGame) -> ShownPlan | None:
     if not files.armed:
         return None
     position = held.stored()
+    held.require_cards()
     armed = files.read(position.course.setup.ruleset)
     if armed is None:
         return None

@@ -151,7 +151,7 @@ def notification(happened: WatchedEntry) -> list[str]:
     title = _("Game {game}", game=position.short)
     text = _step(happened)
     if happened.mine:
-        text += " " + _("your turn")
+        text += " " + _call(happened)
     return _desktop(title, text, position.short)
 
 
@@ -160,6 +160,12 @@ def _step(happened: WatchedEntry) -> str:
     closed = closing_body(each.body for each in steps) if happened.step.course.finished else None
     deck = deck_for(happened.step.course.setup.ruleset.name)
     return step_text(happened.step, translate, deck, closed=closed)
+
+
+def _call(happened: WatchedEntry) -> str:
+    """Returns what an entry calls its player to do."""
+    owes = happened.step.course.debtor is not None
+    return _("your program owes cards, and could not give them here") if owes else _("your turn")
 
 
 def _desktop(title: str, text: str, game: str) -> list[str]:
@@ -307,7 +313,7 @@ def happened_text(happened: WatchedEntry, time: GameTime | None = None) -> str:
     at = local_time(step.entry.at)[:_MINUTES]
     told = f"{position.short}  {happened.seq:>3}  {at}  {_step(happened)}"
     if happened.mine and happened.seq == position.course.seq:
-        told += "  " + out.style.paint(_("your turn"), "bold")
+        told += "  " + out.style.paint(_call(happened), "bold")
     deadline = time.reading.deadline if time else None
     if time is None or deadline is None:
         return told

@@ -58,6 +58,8 @@ def run(game: str, bot: Bot, *, once: bool, sealed: bool = False) -> None:
             if not position.legal:
                 position = watching.wait(client(), game)
                 if position.mine and not position.legal:
+                    with client().game(game) as held:
+                        held.require_cards()
                     raise IllegalError(
                         tell("game {game} waits for you, and there is no move to make here", game=game[:8]),
                         hint=tell("the reason is said above"),

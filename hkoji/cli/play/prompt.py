@@ -83,6 +83,8 @@ class PromptGame:
             if position.over:
                 return position
             if not position.legal:
+                with self._client.game(self._game) as held:
+                    held.require_cards()
                 self._talk.say(_("You cannot move here: the reason is said above."))
                 return None
             if not self._decide(position):
