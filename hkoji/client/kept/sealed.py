@@ -111,10 +111,13 @@ class SealedNotes:
         write_json(self._file, {**read_json(self._file), **changes})
 
     def _mark(self) -> str:
-        """Returns the mark of this home, which lies in the platform's folder for the state of programs."""
+        """Returns the mark of this home, which lies in the platform's folder for the state of programs.
+
+        On macOS that of `hkoji` is the home itself, so the folder has another name.
+        """
         from platformdirs import user_state_path
 
-        folder = user_state_path("hkoji", appauthor=False)
+        folder = user_state_path("hkoji-homes", appauthor=False)
         file, place = folder / "homes.json", os.path.realpath(self._home.path)
         with intact(file):
             if (mark := text_or_none(read_json(file).get(place))) is not None:
