@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.kept.sealed import OtherMachineError, SealedNotes
@@ -43,6 +43,8 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Due
 
+_Body = TypeVar("_Body", bound=EntryBody)
+
 _SAME_TURN: Final = (entry_kinds.Rekey.KIND, entry_kinds.Revoke.KIND)
 """The kinds of entries that change the place of the next entry, and not the turn."""
 _MOVED_ON: Final = (ConflictError, GameOverError, NotYourTurnError, RevokedError, TimeOverError)
@@ -73,23 +75,21 @@ class SealedPlayer:
         self._send(course, 0, body, None)
 
     def seed(self, course: Course, seat: Seat, entropy: str) -> None:
-        """Sends the `seed` of the player."""
-        made = self.cards.sealer(course, seat, entropy).seed(course, deposit=self._deposits_in(course, seat))
-        self._send(course, seat, entry_kinds.Seed(entropy, None, made.body), made.deposit)
+        """Sends the `seed` of the player. One that was refused is sent again: another would deal other cards."""
+        body, deposit = self._stored(course, entry_kinds.Seed)
+        if body is None:
+            made = self.cards.sealer(course, seat, entropy).seed(course, deposit=self._deposits_in(course, seat))
+            body, deposit = entry_kinds.Seed(entropy, None, made.body), made.deposit
+        self._send(course, seat, body, deposit)
 
-    def release(self, known: KnownGame, *, here: bool = False) -> None:
-        """Sends the `release` that the player owes. With `here` also under a lock of another home."""
+    def release(self, known: KnownGame) -> None:
+        """Sends the `release` that the player owes."""
         course, seat = known.position.course, known.seat
         assert seat is not None
-        made: Made[entry_kinds.Release] | None = None
-        if (before := self._made_before(known)) is not None and before.entry.prev == course.head:
-            body = parse_body(before.entry.kind, before.entry.body)
-            if isinstance(body, entry_kinds.Release):
-                made = Made(body, before.deposit)
-        if made is None:
-            sealer = self.cards.sealer(course, seat)
-            made = sealer.release(course, deposit=self._deposits_in(course, seat))
-        self._send(course, seat, made.body, made.deposit, here=here)
+        body, deposit = self._stored(course, entry_kinds.Release)
+        if body is None:
+            body, deposit = self.cards.sealer(course, seat).release(course, deposit=self._deposits_in(course, seat))
+        self._send(course, seat, body, deposit)
 
     def move(self, known: KnownGame, action: str) -> Submission:
         """Returns the signed move `action`, which is canonical and legal. For a turn it signs one choice of cards only.
@@ -163,10 +163,16 @@ class SealedPlayer:
                     return True
         return False
 
-    def _send(
-        self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None, *, here: bool = False
-    ) -> None:
-        self._verify_and_note(course, seat, body, deposit, here=here)
+    def _stored(self, course: Course, kind: type[_Body]) -> tuple[_Body | None, GivePart | None]:
+        """Returns the body of an entry of a kind that was signed here to follow `course`, with its deposit."""
+        for made in reversed(self._vault.made({course.head})):
+            body = parse_body(made.entry.kind, made.entry.body)
+            if isinstance(body, kind):
+                return body, made.deposit
+        return None, None
+
+    def _send(self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None) -> None:
+        self._verify_and_note(course, seat, body, deposit)
         self._warned(lambda: self._sender.post(course, body, deposit))
 
     def _warned(self, send: Callable[[], None]) -> None:
@@ -235,9 +241,7 @@ class SealedPlayer:
 
     # --- one lock, one answer -------------------------------------------------------------------------------------
 
-    def _verify_and_note(
-        self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None, *, here: bool = False
-    ) -> None:
+    def _verify_and_note(self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None) -> None:
         """Notes a first lock in `body`, and checks and notes which second decks its shares and the deposit answer."""
         assert course.sealed is not None
         lock = body.parts.lock
@@ -246,11 +250,9 @@ class SealedPlayer:
         for give in (body.parts.give, deposit):
             dealt = course.sealed.round(give.round) if give is not None else None
             if dealt is not None and len(dealt.decks) == len(dealt.keys):  # else the own lock is the second
-                self._verify_answer(course, seat, dealt.number, dealt.decks, here=here)
+                self._verify_answer(course, seat, dealt.number, dealt.decks)
 
-    def _verify_answer(
-        self, course: Course, seat: Seat, number: int, decks: tuple[tuple[bytes, ...], ...], *, here: bool
-    ) -> None:
+    def _verify_answer(self, course: Course, seat: Seat, number: int, decks: tuple[tuple[bytes, ...], ...]) -> None:
         known = self._sender.record.require()
         if not self._is_first(known, seat, decks[0]):
             return
@@ -263,7 +265,7 @@ class SealedPlayer:
                     hint=KEEP_FOLDER,
                 )
             return
-        if here or (note is not None and self.notes.is_here(note)) or self._has_given(known, seat, number):
+        if (note is not None and self.notes.is_here(note)) or self._has_given(known, seat, number):
             self.notes.keep_lock(lock, answer)
             return
         game = course.setup.game[:8]
