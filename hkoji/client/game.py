@@ -190,10 +190,13 @@ class ClientGame:
         time = self.time.current()
         return self.record.require().position, time
 
-    def _settle(self, *, timed: bool = False) -> Position:
-        """Fetches new lines, and sends what needs no decision of the player: a new key, a `delegate`, entropy."""
+    def _settle(self, *, timed: bool = False, deals: bool = True) -> Position:
+        """Fetches new lines, and sends what needs no decision of the player: a new key, a `delegate`, entropy.
+
+        Unless it `deals`, it gives and turns up no cards of a sealed game.
+        """
         try:
-            return self._settled(timed=timed)
+            return self._settled(timed=timed, deals=deals)
         except ConflictError as error:  # another home of the player has been faster
             return self.moved_on(self.record.require().position.course.head, error)
 
@@ -208,13 +211,15 @@ class ClientGame:
             ) from error
         return position
 
-    def _settled(self, *, timed: bool) -> Position:
+    def _settled(self, *, timed: bool, deals: bool = True) -> Position:
         known = self.record.refresh(timed=timed)
         if self._sender.bring_key(known):
             known = self._fresh()
         if self._sender.delegate(known):
             known = self._fresh()
         course, seat = known.position.course, known.seat
+        if course.sealed is not None and not deals:
+            return known.position
         if seat is not None and course.debtor == seat:
             return self._owed(known, lambda: self._released(known))
         if seat is None or course.seed_seat != seat:
@@ -356,8 +361,8 @@ class ClientGame:
             self.sealed.require_cards(known)
 
     def resign(self) -> MadeMove:
-        """Gives the game up. Raises `IllegalError` before anyone has joined."""
-        position, done = self._after_pending("resign")
+        """Gives the game up. It opens no card of a sealed game. Raises `IllegalError` before anyone has joined."""
+        position, done = self._after_pending("resign", deals=False)
         if done is not None:
             return MadeMove(position, done)
         position.verify_player(hint=tell("nothing was sent"))
@@ -424,10 +429,11 @@ class ClientGame:
             return self.record.refresh()
         return known
 
-    def _after_pending(self, kind: str) -> tuple[Position, int | None]:
+    def _after_pending(self, kind: str, *, deals: bool = True) -> tuple[Position, int | None]:
         """Returns the current game, and the number of a waiting entry of a kind if it is in the log now."""
         pending = self.vault.outbox()
-        position = self.current()
+        self._deliver_waiting()
+        position = self._settle(deals=deals)
         if pending is None or pending.entry.kind != kind:
             return position, None
         lines, seq = self.lines(), pending.entry.seq
