@@ -90,10 +90,17 @@ class SealedCards:
         self._own = require_whole(replay(lines[len(before.steps) :], knowledge, after=before))
         return self._own
 
+    def verify_coming(self, course: Course, seat: Seat, sealer: Sealer) -> None:
+        """Checks the cards that a seat has got for a round that has not begun. Raises `TrustError` if they are none."""
+        assert course.sealed is not None
+        if course.sealed.coming.tokens(seat):
+            sealer.cards(course.sealed.coming)
+
     def knowledge(self, public: Replay, seat: Seat) -> SeatKnowledge:
         """Returns all cards that a seat has got. Raises like `replay_own`."""
         courses = [step.course for step in public.steps]
         sealer, found = self.sealer(courses[-1], seat), list[tuple[SealedRound, OwnCards]]()
+        self.verify_coming(courses[-1], seat, sealer)
         for dealt, before in zip_longest(rounds_of(courses), self._rounds):
             if dealt is not None:
                 found.append(before if before is not None and before[0] == dealt else (dealt, sealer.own(dealt)))

@@ -78,7 +78,9 @@ class SealedPlayer:
         """Sends the `seed` of the player. One that was refused is sent again: another would deal other cards."""
         body, deposit = self._stored(course, entry_kinds.Seed)
         if body is None:
-            made = self.cards.sealer(course, seat, entropy).seed(course, deposit=self._deposits_in(course, seat))
+            sealer = self.cards.sealer(course, seat, entropy)
+            self.cards.verify_coming(course, seat, sealer)
+            made = sealer.seed(course, deposit=self._deposits_in(course, seat))
             body, deposit = entry_kinds.Seed(entropy, None, made.body), made.deposit
         self._send(course, seat, body, deposit)
 
