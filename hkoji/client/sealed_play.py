@@ -42,6 +42,7 @@ from hkoji.log.line import Line
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Due
+from hkoji.sealed import sodium
 
 _Body = TypeVar("_Body", bound=EntryBody)
 
@@ -151,8 +152,9 @@ class SealedPlayer:
     def allow_here(self, known: KnownGame) -> bool:
         """Notes that the player goes on in this home under the first lock of the round that another home has made.
 
-        Returns whether there is such a lock.
+        Returns whether there is such a lock. Raises `NoSodiumError`.
         """
+        sodium.require()
         course, seat = known.position.course, known.seat
         if course.sealed is None or seat is None:
             return False
