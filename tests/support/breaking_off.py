@@ -12,6 +12,7 @@ from unittest.mock import patch
 from hkoji.client import identity
 from hkoji.client.kept import evidence, files
 from hkoji.client.kept import game as vault
+from hkoji.client.kept import sealed as sealed_keys
 from hkoji.errors import NetworkError
 from tests.support.interrupted_players import Hall
 from tests.support.memory_service import MemoryService
@@ -61,6 +62,7 @@ def before_writes(step: Callable[[Path], object], *, torn: bool = True) -> Itera
     with (
         patch.object(files, "write_file", write),
         patch.object(identity, "write_file", write),
+        patch.object(sealed_keys, "write_file", write),
         patch.object(vault, "append_lines", append),
         patch.object(evidence, "append_lines", append),
     ):
