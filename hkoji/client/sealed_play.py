@@ -46,8 +46,8 @@ from hkoji.sealed import sodium
 
 _Body = TypeVar("_Body", bound=EntryBody)
 
-_SAME_TURN: Final = (entry_kinds.Rekey.KIND, entry_kinds.Revoke.KIND)
-"""The kinds of entries that change the place of the next entry, and not the turn."""
+_SAME_TURN: Final = (entry_kinds.Rekey.KIND, entry_kinds.Revoke.KIND, entry_kinds.Credit.KIND)
+"""The kinds of entries that change the place of the next entry, and not the turn. A `credit` may be shown late."""
 _MOVED_ON: Final = (ConflictError, GameOverError, NotYourTurnError, RevokedError, TimeOverError)
 """The refusals of an entry that is legal by the log here."""
 

@@ -9,19 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from hkoji import referee
 from hkoji.audit.log_audit import audit
 from hkoji.client import Client
 from hkoji.client.sealed_choices import DepositChoice, SealedWish
 from hkoji.client.seats import SealedGameError
 from hkoji.errors import IllegalError, TrustError
-from hkoji.game.entry_kinds import Release
+from hkoji.game.agreement import DAY, Agreement, TimeControl
+from hkoji.game.clock import Outage, Way, add_seconds
+from hkoji.game.entry_kinds import Credit, Release
 from hkoji.log.line import SERVER_NAME, format_log
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.commands import current, make_move
-from tests.support.memory_service import LocalPlayer, MemoryService
+from tests.support.memory_service import AT, LocalPlayer, MemoryService
 
 CHECKER = Path(__file__).parents[2] / "docs" / "spec" / "sealed.py"
 
@@ -118,6 +122,40 @@ def test_one_choice_is_signed_for_a_turn(alice: LocalPlayer, bob: LocalPlayer) -
         assert again.deposit == signed.deposit
         held.move(first)
     assert alice.log(game)[-1].entry.body == signed.entry.body or alice.log(game)[-2].entry.body == signed.entry.body
+
+
+def test_a_credit_that_is_shown_late_allows_no_other_choice(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
+    """Else a service could refuse a move, look at its cards, and then put the next move at another place."""
+    wish = SealedWish(deposits=True)
+    game = alice.client.new(Hanamikoji("guest"), agreement=Agreement(TimeControl(3 * DAY, 0, 0, 0)), sealed=wish).game
+    with bob.client.game(game) as held:
+        held.join(sealed=wish)
+    current(alice.client, game)
+    service._now = lambda: add_seconds(AT, 3600)
+    make_move(bob.client, game, next(each for each in current(bob.client, game).legal if each[0] == "1"))
+    first, other = (next(each for each in current(alice.client, game).legal if each[0] == kind) for kind in "34")
+    service.before = refuse
+    with pytest.raises(IllegalError, match="no"):
+        make_move(alice.client, game, first)
+    service.before = lambda _method, _path: None
+    kept = service.games[game]
+    late = Credit(None, (Outage(add_seconds(AT, 60), add_seconds(AT, 120), Way.HTTP),))
+    line = referee._server_line(kept.refereed, late, service.key, kept.refereed.at)
+    kept.refereed = referee.catch_up(kept.refereed, (line,), ())
+    kept.lines.append(line)
+    with pytest.raises(IllegalError, match="already signed"):
+        make_move(alice.client, game, other)
+    assert alice.log(game)[-1] == line
+    make_move(alice.client, game, first)
+    assert next(each for each in alice.log(game) if each.entry.prev == line.entry.head).entry.body["action"] == first
+
+
+def refuse(method: str, path: str) -> None:
+    """Refuses each entry."""
+    if method == "POST" and path.endswith("/entries"):
+        raise IllegalError(tell("no"))
 
 
 def test_nothing_is_deposited_with_an_opponent_who_runs_the_service(alice: LocalPlayer, bob: LocalPlayer) -> None:
