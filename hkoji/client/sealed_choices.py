@@ -80,9 +80,12 @@ class DepositChoice:
         self._home.update_config(**{_OPERATORS: {**told, service.url: here}})
 
     def wanted(self, service: Service, opponent: str | None) -> bool:
-        """Returns whether draws are deposited by default: not with a service that the opponent runs."""
-        if opponent is not None and (told := self.told(service, opponent)) is not None:
-            return not told
+        """Returns whether draws are deposited by default: not with a service that the opponent runs.
+
+        The player may have said so, or the service.
+        """
+        if opponent is not None and self.told(service, opponent):
+            return False
         try:
             return opponent not in service.describe().operators
         except HkojiError:  # without its word: as if it were run by the opponent

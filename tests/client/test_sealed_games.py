@@ -168,3 +168,15 @@ def test_nothing_is_deposited_with_an_opponent_who_runs_the_service(alice: Local
     play((alice.client, bob.client), game)
     named = {line.entry.by for line in alice.log(game) if "deposit" in line.entry.body}
     assert named == {"alice"}
+
+
+def test_the_word_of_the_service_that_the_opponent_runs_it_counts(
+    bob: LocalPlayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice, service = DepositChoice(bob.client.home), bob.client.service()
+    choice.keep_told(service, "alice", runs=False)
+    assert choice.wanted(service, "alice")
+    said = service.describe()
+    monkeypatch.setattr(service, "describe", lambda: said._replace(operators=("alice",)))
+    assert not choice.wanted(service, "alice")
+    assert choice.wanted(service, "carol")

@@ -30,7 +30,9 @@ NO_MAIL: Final = tell(
 def read_wish(*, sealed: bool, deposit: bool | None, new_key: bool) -> SealedWish | None:
     """Reads the options of `new`, `join` and `bot run`; None without `sealed`. Raises `UsageError`."""
     if sealed:
-        return SealedWish(deposits_setting() if deposit is None else deposit, new_key)
+        if deposit is None and deposits_setting() is False:
+            deposit = False
+        return SealedWish(deposit, new_key)
     if deposit is not None or new_key:
         raise UsageError(
             tell("--deposit-draws, --keep-draws and --new-key belong to --sealed"),
