@@ -15,10 +15,12 @@ Series of games are read from this player's logs.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hkoji.client.kept.game import Vault
 from hkoji.client.kept_game import KeptGame
 from hkoji.errors import (
     ConflictError,
@@ -149,11 +151,15 @@ class _Listed(NamedTuple):
 
 
 class Rematches:
-    """Makes rematches for the player of `client`. `pause` waits for so many seconds."""
+    """Makes rematches for the player of `client`. `pause` waits for so many seconds.
 
-    def __init__(self, client: Client, pause: Callable[[float], None] = time.sleep) -> None:
+    Unless it `deposits`, no draws are deposited in a rematch that is sealed. Nor are they if they were not before.
+    """
+
+    def __init__(self, client: Client, pause: Callable[[float], None] = time.sleep, *, deposits: bool = True) -> None:
         self._client: Final = client
         self._pause = pause
+        self._deposits: Final = deposits
         self._made: dict[str, str] = {}
         """Whether a rematch was opened or joined by this command."""
         self._cancelled: list[str] = []
@@ -283,9 +289,20 @@ class Rematches:
     def _open(self, wanted: _Wanted) -> None:
         invite = entry_kinds.Invite(wanted.opponent, self._key_of(wanted))
         ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
-        sealed = sealed_like(wanted.course)
+        sealed = self._wish(wanted)
         made = self._client.new(ruleset, invite, wanted.agreement, expires_in=wanted.expires_in, sealed=sealed)
         self._made[made.game] = OPENED
+
+    def _wish(self, wanted: _Wanted) -> SealedWish | None:
+        """Returns the wish for a game that is sealed if the one before is."""
+        if wanted.course.sealed is None:
+            return None
+        from hkoji.client.kept.sealed import SealedNotes
+        from hkoji.client.sealed_choices import SealedWish
+
+        home = self._client.home
+        before = SealedNotes(Vault(home.game_folder(wanted.game)), home, secrets.token_bytes).deposits
+        return SealedWish(None if self._deposits and before is not False else False)
 
     def _key_of(self, wanted: _Wanted) -> PublicKey | None:
         """Returns the opponent's last key in the game, or the one by which this player knows them since."""
@@ -317,7 +334,7 @@ class Rematches:
 
         try:
             with self._client.game(game) as held:
-                held.join(verify, None, sealed_like(wanted.course))
+                held.join(verify, None, self._wish(wanted))
         except _OtherTermsError:
             raise
         except _TOO_LATE:
@@ -327,15 +344,6 @@ class Rematches:
             self._client.say(tell("game {game}: {reason}", game=game[:8], reason=error))
         else:
             self._made[game] = JOINED
-
-
-def sealed_like(course: Course) -> SealedWish | None:
-    """Returns the wish for a game that is sealed if the game of `course` is."""
-    if course.sealed is None:
-        return None
-    from hkoji.client.sealed_choices import SealedWish
-
-    return SealedWish()
 
 
 def _is_cancelled(position: Position) -> bool:

@@ -12,6 +12,9 @@ import pytest
 from hkoji import referee
 from hkoji.audit.log_audit import audit
 from hkoji.client import Client
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.sealed import SealedNotes
+from hkoji.client.rematch import Rematches
 from hkoji.client.sealed_choices import DepositChoice, SealedWish
 from hkoji.client.seats import SealedGameError
 from hkoji.errors import IllegalError, TrustError
@@ -180,3 +183,17 @@ def test_the_word_of_the_service_that_the_opponent_runs_it_counts(
     monkeypatch.setattr(service, "describe", lambda: said._replace(operators=("alice",)))
     assert not choice.wanted(service, "alice")
     assert choice.wanted(service, "carol")
+
+
+@pytest.mark.parametrize(
+    ("before", "settled", "after"), [(None, True, True), (False, True, False), (None, False, False)]
+)
+def test_a_rematch_deposits_nothing_where_the_game_before_did_not(
+    alice: LocalPlayer, bob: LocalPlayer, before: bool | None, settled: bool, after: bool
+) -> None:
+    game = begin_sealed(alice, bob, deposits=before)
+    alice.resign(game)
+    again = Rematches(alice.client, deposits=settled).make(game, None).position.game
+    assert Rematches(bob.client).make(game, None).position.game == again
+    current(alice.client, again)
+    assert SealedNotes(Vault(alice.folder(again)), alice.client.home, random.randbytes).deposits is after

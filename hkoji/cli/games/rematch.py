@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hkoji.cli.games.game_words import series_line, standing_text
 from hkoji.cli.games.new import opened_json, read_expiry, say_terms
 from hkoji.cli.output import client, out
+from hkoji.cli.settings import deposits_setting
 from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place
 from hkoji.messages.text import tell
 
@@ -23,7 +24,7 @@ def rematch(game: str, expires: str | None) -> None:
         if not out.json:
             _say_terms(course)
 
-    made = Rematches(client()).make(before, seconds, agree)
+    made = Rematches(client(), deposits=deposits_setting() is not False).make(before, seconds, agree)
     position = made.position
     setup, short = position.course.setup, position.short
     kept = client().kept_game(position.game)
