@@ -161,6 +161,28 @@ def refuse(method: str, path: str) -> None:
         raise IllegalError(tell("no"))
 
 
+def test_a_lock_that_is_sent_again_keeps_its_note(
+    alice: LocalPlayer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a copied home could answer it as well, or this one a second time."""
+    first, second, answer = "1" * 64, "2" * 64, "a" * 64
+    folder = alice.folder("0" * 32)
+    folder.mkdir(parents=True)
+    notes = SealedNotes(Vault(folder), alice.client.home, random.randbytes)
+    notes.keep_lock(first)
+    notes.keep_lock(second)
+    notes.keep_lock(second, answer)
+    notes.keep_lock(second)
+    found = notes.lock(second)
+    assert found is not None
+    assert found.answer == answer
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state of a copy"))
+    notes.keep_lock(first)
+    found = notes.lock(first)
+    assert found is not None
+    assert not notes.is_here(found)
+
+
 def test_nothing_is_deposited_with_an_opponent_who_runs_the_service(alice: LocalPlayer, bob: LocalPlayer) -> None:
     choice = DepositChoice(bob.client.home)
     service = bob.client.service()

@@ -90,8 +90,13 @@ class SealedNotes:
         return note.mark == self._mark()
 
     def keep_lock(self, lock: str, answer: str | None = None) -> None:
-        """Notes a lock as one of this home, and the deck that is answered. It is on disk when this returns."""
+        """Notes a lock as one of this home, and the deck that is answered. It is on disk when this returns.
+
+        Without an answer the note of a lock stays as it is: its entry is sent again, perhaps by a copied home.
+        """
         before = self.lock(lock)
+        if before is not None and answer is None:
+            return
         if before is None or before.answer != answer or not self.is_here(before):
             locks = read_json(self._file).get("locks", {})
             self._update(locks={**locks, lock: {"mark": self._mark(), "answer": answer}})
