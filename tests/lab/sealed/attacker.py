@@ -51,7 +51,7 @@ class Played:
 
 @dataclass
 class Reading:
-    """What one attacker could read in a game."""
+    """The cards that one attacker could read in a game."""
 
     moments: int = 0
     hidden: int = 0
@@ -74,7 +74,7 @@ def locks(steps: Sequence[Step], sealer: Sealer, seat: Seat) -> dict[int, int]:
 
 
 def read(played: Played, seat: Seat, *, with_other: bool = False) -> Reading:
-    """What the player of `seat` can read, with the service. `with_other` gives them the other's locks, as a control."""
+    """The cards that the player of `seat` can read, with the service. `with_other` gives them the other's locks, as a control."""
     steps, found, other = played.steps, Reading(), 1 - seat
     own, others = (locks(steps, played.sealers[each], each) for each in (seat, other))
     points = card_points(played.ruleset.name, played.ruleset.pack)

@@ -75,7 +75,7 @@ class Needles:
             text = run.translate(_URL_SAFE)
             for start in range(4):
                 piece = text[start:]
-                # What is left over of four characters still has bytes.
+                # The last characters may be less than four, and still have bytes.
                 yield from self._windows(base64.b64decode(piece + b"A" * (-len(piece) % 4)), "base64")
 
     def _windows(self, data: bytes, form: str) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,7 @@ from tests.support.ledger import connected
 
 @dataclass
 class Verdict:
-    """What was found, and figures of the search."""
+    """All that was found, and figures of the search."""
 
     faults: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)

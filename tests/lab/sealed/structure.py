@@ -1,4 +1,4 @@
-"""What a service has of sealed games in its tables and answers: the public log, deposits that are due later, and lists.
+"""Judges what a service has of sealed games in tables and answers: the public log, deposits that are due later, lists.
 
 Tables are read with SQL that knows nothing of the store. Everything is judged at the end, when the logs are whole.
 """

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from hkoji.log.canonical import encode
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.sealed.needles import Needles, Place, Seen
 from tests.lab.sealed.playing import recorded
 from tests.lab.sealed.search import control, judge
+from tests.lab.sealed.structure import judge_answer
 
 RULESETS = (Hanamikoji("host", 1), GeishasRoad())
 
@@ -28,6 +34,24 @@ def test_a_service_has_nothing_that_it_must_not_have_and_what_is_planted_is_foun
         assert early[2:] == [0, 0]
         assert all(reading.hidden > 20 and reading.tried > 100 for reading in verdict.readings)
         assert [name for name, found in control(record).items() if not found] == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"view": {"text": '{"dealt":["ABCDEF"],"seat":0}'}},
+        {"openings": [{"seq": 9, "cards": "A"}]},
+        {"games": [{"seed": "5e" * 32}]},
+        {"state": {"hands": ["ABCDEF", "XXXXXX"]}},
+        {"lines": [{"entry": '{"kind":"move"}'}]},
+        {"games": [{"note": "5e" * 32}]},
+    ],
+    ids=str,
+)
+def test_an_answer_that_has_more_is_found(answer: Any) -> None:
+    public = encode({"hands": ["XXXXXX", "XXXXXX"]})
+    assert [*judge_answer({"state": json.loads(public), "dealt": [], "seed": None}, {public}, set(), {})] == []
+    assert [*judge_answer(answer, {public}, set(), {})]
 
 
 def test_a_secret_is_found_in_each_form_wherever_it_begins() -> None:
