@@ -1,8 +1,8 @@
 """An attacker who runs the service and is one of the two players: which cards can they read?
 
 The attacker has everything that was sent to the service, the log and the deposits, and the secrets of one seat. At
-every entry they take their own locks off each element of the group that has come, wherever it stands. They try each
-number that has come as the number of the other's lock, and look for two proofs with one nonce.
+every entry they take their own locks off everything that may be an element of the group, wherever it stands. They try
+everything that may be a number as that of the other's lock, and look for two proofs with one nonce.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from hkoji.game.sealing import Deposit, SealedRound, draw, owner
 from hkoji.log.line import Line
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
-from hkoji.sealed import ristretto
 from hkoji.sealed.cards import card_points
 from hkoji.sealed.group import GENERATOR, cut, read_scalar
 from hkoji.sealed.ristretto import BYTES, ORDER
@@ -57,7 +56,7 @@ class Reading:
     hidden: int = 0
     """The cards of the other seat that were hidden, summed over the moments."""
     tried: int = 0
-    """Elements with a number that was tried on them."""
+    """Strings of 32 bytes, summed over the locks that were taken off them."""
     early: int = 0
     """Own next draws that a deposit showed before they were given."""
     leaks: list[str] = field(default_factory=list)
@@ -74,47 +73,43 @@ def locks(steps: Sequence[Step], sealer: Sealer, seat: Seat) -> dict[int, int]:
 
 
 def read(played: Played, seat: Seat, *, with_other: bool = False) -> Reading:
-    """The cards that the player of `seat` can read, with the service. `with_other` gives them the other's locks, as a control."""
+    """The cards that the player of `seat` can read, with the service.
+
+    `with_other` gives them the other's locks, as a control.
+    """
     steps, found, other = played.steps, Reading(), 1 - seat
     own, others = (locks(steps, played.sealers[each], each) for each in (seat, other))
     points = card_points(played.ruleset.name, played.ruleset.pack)
-    cards, tried, multiples = (
-        dict(zip(points.points, points.cards, strict=True)),
-        set[tuple[bytes, int]](),
-        set[bytes](),
-    )
-    material: list[bytes] = []
+    masked, multiples = dict[int, dict[bytes, str]](), set[bytes]()
     known: set[bytes] = set()
     nonces: dict[bytes, tuple[int, int]] = {}
+    reported: set[tuple[bytes, str]] = set()
     for step in steps:
         found.moments += 1
         found.hidden += _hidden(step, other)
-        fresh = [each for raw in _received(step, played.deposits) for each in _windows(raw) if each not in known]
-        known.update(fresh)
+        fresh = {each for raw in _received(step, played.deposits) for each in _windows(raw)} - known
+        known |= fresh
         multiples.update(map(_multiple, fresh))
-        material += [each for each in fresh if ristretto.decode(each) is not None]
         rounds = [dealt for dealt in _rounds(step) if dealt.number]
-        numbers = {1}
-        for dealt in rounds:
-            if dealt.keys[seat] is not None:
-                numbers.add(pow(own[dealt.number], -1, ORDER))
-            if with_other and dealt.keys[other] is not None:
-                numbers.add(pow(others[dealt.number], -1, ORDER))
+        numbers = {1, *(own[dealt.number] for dealt in rounds if dealt.keys[seat] is not None)}
+        if with_other:
+            numbers |= {others[dealt.number] for dealt in rounds if dealt.keys[other] is not None}
         allowed = _allowed(steps, played, seat, step, own)
-        for point in material:
-            for number in numbers:
-                if (point, number) in tried:
-                    continue
-                tried.add((point, number))
-                card = cards.get(combine((number, point)))
-                if card is None:
-                    continue
-                place = allowed.get(point)
-                if place == "early":
-                    found.early += 1
-                elif place is None:
-                    found.leaks.append(f"seat {seat} reads {card} at entry {step.entry.seq}")
-        found.tried = len(tried)
+        for number in numbers:
+            # To take a lock off an element and to find a card is to find a card with the lock among the elements.
+            if number not in masked:
+                pairs = zip(points.points, points.cards, strict=True)
+                masked[number] = {combine((number, point)): card for point, card in pairs}
+                found.tried += len(known)
+            else:
+                found.tried += len(fresh)
+            for point in masked[number].keys() & known:
+                card, place = masked[number][point], allowed.get(point, "leak")
+                if (point, "own") not in reported and (point, place) not in reported:
+                    reported.add((point, place))
+                    found.early += place == "early"
+                    if place == "leak":
+                        found.leaks.append(f"seat {seat} reads {card} at entry {step.entry.seq}")
         for dealt in rounds:
             if dealt.keys[other] is not None and dealt.keys[other] in multiples:
                 found.leaks.append(f"the number of a lock of seat {other} has come by entry {step.entry.seq}")

@@ -213,6 +213,7 @@ def main() -> None:
         record = stack.enter_context(recorded(folder, given.games, **more))
         print(f"{time.monotonic() - began:9.0f} s to play", flush=True)
         verdict = judge(record)
+        print(f"{time.monotonic() - began:9.0f} s with the search", flush=True)
         found = control(record)
         told = record.service.said()
     for name, count in sorted(verdict.counts.items()):
@@ -221,7 +222,7 @@ def main() -> None:
     for reading in verdict.readings:
         total.update(moments=reading.moments, hidden=reading.hidden, tried=reading.tried, early=reading.early)
     print(f"{total['moments']:12,} moments of an attacker, with {total['hidden']:,} hidden cards of the other")
-    print(f"{total['tried']:12,} elements with a number, {total['early']:,} own draws read early by deposits")
+    print(f"{total['tried']:12,} times 32 bytes tried with a lock, {total['early']:,} own draws read early by deposits")
     print(f"{len(told):12,} lines of the log")
     for fault in verdict.faults:
         print(fault)
