@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from hkoji.client.sealing import Sealer
 from hkoji.game.replay import Step, replay
-from hkoji.game.sealed_parts import BRANCH, POINT
+from hkoji.game.sealed_parts import BRANCH
 from hkoji.game.sealing import Deposit, SealedRound, draw, owner
 from hkoji.log.line import Line
 from hkoji.rules.events import Seat
@@ -94,7 +94,7 @@ def read(played: Played, seat: Seat, *, with_other: bool = False) -> Reading:
         numbers = {1, *(own[dealt.number] for dealt in rounds if dealt.keys[seat] is not None)}
         if with_other:
             numbers |= {others[dealt.number] for dealt in rounds if dealt.keys[other] is not None}
-        allowed = _allowed(steps, played, seat, step, own)
+        allowed = _allowed(steps, played, seat, step, own, others)
         for number in numbers:
             # To take a lock off an element and to find a card is to find a card with the lock among the elements.
             if number not in masked:
@@ -172,7 +172,14 @@ def _multiple(raw: bytes) -> bytes:
     return combine((number, GENERATOR)) if 0 < number < ORDER else b""
 
 
-def _allowed(steps: Sequence[Step], played: Played, seat: Seat, step: Step, own: Mapping[int, int]) -> dict[bytes, str]:
+def _allowed(
+    steps: Sequence[Step],
+    played: Played,
+    seat: Seat,
+    step: Step,
+    own: Mapping[int, int],
+    others: Mapping[int, int],
+) -> dict[bytes, str]:
     """The points that this seat may read: by its own lock if that is the first, its tokens, and a draw to come.
 
     That draw is `early` if the other seat deposits.
@@ -190,7 +197,8 @@ def _allowed(steps: Sequence[Step], played: Played, seat: Seat, step: Step, own:
     if played.deposit[1 - seat]:
         for deposit in sealed.deposits:
             if owner(deposit.position) == seat and _is_next(step, deposit.round, deposit.position, seat):
-                found[played.deposits[deposit.digest][:POINT]] = "early"
+                inverse = pow(others[deposit.round], -1, ORDER)
+                found[combine((inverse, sealed.round(deposit.round).decks[1][deposit.position]))] = "early"
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,15 @@ import pytest
 from hkoji.log.canonical import encode
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.sealed.cards import card_points
+from hkoji.sealed.group import write_scalars
+from hkoji.sealed.sodium import combine
+from tests.lab.sealed.attacker import Played, locks, read
 from tests.lab.sealed.needles import Needles, Place, Seen
 from tests.lab.sealed.playing import recorded
 from tests.lab.sealed.search import control, judge
 from tests.lab.sealed.structure import judge_answer
+from tests.support.sealed_table import SealedTable
 
 RULESETS = (Hanamikoji("host", 1), GeishasRoad())
 
@@ -52,6 +58,32 @@ def test_an_answer_that_has_more_is_found(answer: Any) -> None:
     public = encode({"hands": ["XXXXXX", "XXXXXX"]})
     assert [*judge_answer({"state": json.loads(public), "dealt": [], "seed": None}, {public}, set(), {})] == []
     assert [*judge_answer(answer, {public}, set(), {})]
+
+
+def test_an_attacker_reads_what_a_player_gives_away() -> None:
+    table = SealedTable(RULESETS[0], 3, deposit=(True, False))
+    shares = dict[str, bytes]()
+    while not table.course.finished:
+        seat, body, deposit = table.due()
+        shares.update({deposit.digest: deposit.shares} if deposit is not None else {})
+        table.send(seat, body, deposit=deposit)
+    host, guest = table.sealers
+    game = Played(table.game, RULESETS[0], tuple(table.lines), (host, guest), (True, False), shares)
+    assert [read(game, seat).leaks for seat in (0, 1)] == [[], []]
+    assert [read(game, seat).early > 0 for seat in (0, 1)] == [False, True]
+
+    # A deposit of a player who has said that they deposit nothing.
+    assert len(read(replace(game, deposit=(False, False)), 1).leaks) == read(game, 1).early
+    # A card of the host that only the guest's lock is on, and the number of the host's lock.
+    number = {seat: locks(game.steps, game.sealers[seat], seat)[1] for seat in (0, 1)}
+    points = card_points(RULESETS[0].name, RULESETS[0].pack)
+    digest = next(iter(shares))
+    for planted, said in (
+        (combine((number[1], points.points[4])), f"seat 1 reads {points.cards[4]} at"),
+        (write_scalars(number[0]), "the number of a lock of seat 0 has come"),
+    ):
+        given_away = replace(game, deposits={**shares, digest: planted + shares[digest]})
+        assert read(given_away, 1).leaks[0].startswith(said)
 
 
 def test_a_secret_is_found_in_each_form_wherever_it_begins() -> None:
