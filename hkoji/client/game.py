@@ -133,7 +133,7 @@ class ClientGame:
         """The part that makes entries of a sealed game."""
         from hkoji.client.sealed_play import SealedPlayer
 
-        return SealedPlayer(self._sender, self._entropy)
+        return SealedPlayer(self._sender)
 
     # --- looking --------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ Series of games are read from this player's logs.
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -300,8 +299,7 @@ class Rematches:
         from hkoji.client.kept.sealed import SealedNotes
         from hkoji.client.sealed_choices import SealedWish
 
-        home = self._client.home
-        before = SealedNotes(Vault(home.game_folder(wanted.game)), home, secrets.token_bytes).deposits
+        before = SealedNotes(Vault(self._client.home.game_folder(wanted.game))).deposits
         return SealedWish(None if self._deposits and before is not False else False)
 
     def _key_of(self, wanted: _Wanted) -> PublicKey | None:

@@ -8,11 +8,12 @@ of cards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from hashlib import sha256
 from typing import Final, TypeVar
 
 from hkoji.client.answers import REFUSALS
-from hkoji.client.kept.sealed import OtherMachineError, SealedNotes
+from hkoji.client.kept.sealed import LockNotes, OtherMachineError, SealedNotes
 from hkoji.client.sealed_choices import DepositChoice, SealedWish, prepare
 from hkoji.client.sealing import Made
 from hkoji.client.sending import EntrySender
@@ -53,14 +54,17 @@ _MOVED_ON: Final = (ConflictError, GameOverError, NotYourTurnError, RevokedError
 
 
 class SealedPlayer:
-    """Makes and sends the entries of the player of `sender`. `entropy` returns random bytes."""
+    """Makes and sends the entries of the player of `sender`."""
 
-    def __init__(self, sender: EntrySender, entropy: Callable[[int], bytes]) -> None:
+    def __init__(self, sender: EntrySender) -> None:
         self._sender: Final = sender
         self._vault: Final = sender.vault
-        self._entropy = entropy
         self.cards: Final = sender.record.sealed_cards
-        self.notes: Final = SealedNotes(sender.vault, sender.service.home, entropy)
+        self.notes: Final = SealedNotes(sender.vault)
+
+    @cached_property
+    def _locks(self) -> LockNotes:
+        return LockNotes(self._vault.game)
 
     # --- entries --------------------------------------------------------------------------------------------------
 
@@ -73,6 +77,7 @@ class SealedPlayer:
     def open(self, course: Course, body: entry_kinds.Open, entropy: str) -> None:
         """Sends the `open` of the player, with the first lock."""
         body = body._replace(parts=self.cards.sealer(course, 0, entropy).open(course))
+        self._note_first_lock(course, body)
         self._send(course, 0, body, None)
 
     def seed(self, course: Course, seat: Seat, entropy: str) -> None:
@@ -123,7 +128,8 @@ class SealedPlayer:
                 made = Made(body, before.deposit)
         if made is None:
             made = self.cards.sealer(course, seat).move(course, action, deposit=self._deposits_in(course, seat))
-        self._verify_and_note(course, seat, made.body, made.deposit)
+            self._note_first_lock(course, made.body)
+        self._verify_answers(course, seat, made.body, made.deposit)
         return self._sender.sign(course, made.body, made.deposit)
 
     def try_move(self, known: KnownGame, action: str) -> Position:
@@ -160,10 +166,9 @@ class SealedPlayer:
             return False
         for dealt in (course.sealed.coming, course.sealed.now):
             if len(dealt.decks) == len(dealt.keys) and self._is_first(known, seat, dealt.decks[0]):
-                lock, answer = _name(dealt.decks[0]), _name(dealt.decks[1])
-                note = self.notes.lock(lock)
-                if note is None or note.answer is None:
-                    self.notes.keep_lock(lock, answer)
+                lock = _name(dealt.decks[0])
+                if not self._locks.has(lock):
+                    self._locks.answer(lock, _name(dealt.decks[1]))
                     return True
         return False
 
@@ -176,7 +181,7 @@ class SealedPlayer:
         return None, None
 
     def _send(self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None) -> None:
-        self._verify_and_note(course, seat, body, deposit)
+        self._verify_answers(course, seat, body, deposit)
         self._warned(lambda: self._sender.post(course, body, deposit))
 
     def _warned(self, send: Callable[[], None]) -> None:
@@ -245,12 +250,15 @@ class SealedPlayer:
 
     # --- one lock, one answer -------------------------------------------------------------------------------------
 
-    def _verify_and_note(self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None) -> None:
-        """Notes a first lock in `body`, and checks and notes which second decks its shares and the deposit answer."""
+    def _note_first_lock(self, course: Course, body: EntryBody) -> None:
+        """Notes a first lock in `body`, which has just been made. It is not noted again where it is sent again."""
         assert course.sealed is not None
-        lock = body.parts.lock
-        if lock is not None and not course.sealed.coming.decks:
-            self.notes.keep_lock(_name(lock.deck))
+        if body.parts.lock is not None and not course.sealed.coming.decks:
+            self._locks.keep(_name(body.parts.lock.deck))
+
+    def _verify_answers(self, course: Course, seat: Seat, body: EntryBody, deposit: GivePart | None) -> None:
+        """Checks and notes which second decks the shares in `body` and the deposit answer."""
+        assert course.sealed is not None
         for give in (body.parts.give, deposit):
             dealt = course.sealed.round(give.round) if give is not None else None
             if dealt is not None and len(dealt.decks) == len(dealt.keys):  # else the own lock is the second
@@ -261,16 +269,12 @@ class SealedPlayer:
         if not self._is_first(known, seat, decks[0]):
             return
         lock, answer = _name(decks[0]), _name(decks[1])
-        note = self.notes.lock(lock)
-        if note is not None and note.answer is not None:
-            if note.answer != answer:
+        if self._locks.has(lock) or self._has_given(known, seat, number):
+            if self._locks.answer(lock, answer) != answer:
                 raise TrustError(
                     tell("you have answered another second lock of round {round} before", round=number),
                     hint=KEEP_FOLDER,
                 )
-            return
-        if (note is not None and self.notes.is_here(note)) or self._has_given(known, seat, number):
-            self.notes.keep_lock(lock, answer)
             return
         game = course.setup.game[:8]
         raise OtherMachineError(

@@ -13,7 +13,7 @@ from hkoji import referee
 from hkoji.audit.log_audit import audit
 from hkoji.client import Client
 from hkoji.client.kept.game import Vault
-from hkoji.client.kept.sealed import SealedNotes
+from hkoji.client.kept.sealed import LockNotes, SealedNotes
 from hkoji.client.rematch import Rematches
 from hkoji.client.sealed_choices import DepositChoice, SealedWish
 from hkoji.client.seats import SealedGameError
@@ -161,26 +161,18 @@ def refuse(method: str, path: str) -> None:
         raise IllegalError(tell("no"))
 
 
-def test_a_lock_that_is_sent_again_keeps_its_note(
-    alice: LocalPlayer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else a copied home could answer it as well, or this one a second time."""
-    first, second, answer = "1" * 64, "2" * 64, "a" * 64
-    folder = alice.folder("0" * 32)
-    folder.mkdir(parents=True)
-    notes = SealedNotes(Vault(folder), alice.client.home, random.randbytes)
-    notes.keep_lock(first)
-    notes.keep_lock(second)
-    notes.keep_lock(second, answer)
-    notes.keep_lock(second)
-    found = notes.lock(second)
-    assert found is not None
-    assert found.answer == answer
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state of a copy"))
-    notes.keep_lock(first)
-    found = notes.lock(first)
-    assert found is not None
-    assert not notes.is_here(found)
+def test_a_lock_has_one_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, answer, other = "1" * 64, "2" * 64, "a" * 64, "b" * 64
+    notes = LockNotes("0" * 32)
+    notes.keep(first)
+    assert notes.has(first)
+    assert not notes.has(second)
+    assert notes.answer(second, answer) == answer
+    notes.keep(second)
+    assert notes.answer(second, other) == LockNotes("0" * 32).answer(second, other) == answer
+    assert notes.answer(first, other) == other
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state of another machine"))
+    assert not LockNotes("0" * 32).has(first)
 
 
 def test_nothing_is_deposited_with_an_opponent_who_runs_the_service(alice: LocalPlayer, bob: LocalPlayer) -> None:
@@ -218,4 +210,4 @@ def test_a_rematch_deposits_nothing_where_the_game_before_did_not(
     again = Rematches(alice.client, deposits=settled).make(game, None).position.game
     assert Rematches(bob.client).make(game, None).position.game == again
     current(alice.client, again)
-    assert SealedNotes(Vault(alice.folder(again)), alice.client.home, random.randbytes).deposits is after
+    assert SealedNotes(Vault(alice.folder(again))).deposits is after

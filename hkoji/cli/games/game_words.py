@@ -5,7 +5,6 @@ JSON has times in UTC and lengths in seconds; people read local times with the z
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -221,7 +220,7 @@ def sealed_lines(position: Position) -> list[str]:
     if seat is None or course.finished:
         return [_("A sealed game (beta).")]
     vault, home = Vault(client().home.game_folder(position.game)), client().home
-    name, deposits = course.setup.names[1 - seat], SealedNotes(vault, home, secrets.token_bytes).deposits
+    name, deposits = course.setup.names[1 - seat], SealedNotes(vault).deposits
     if name is None or deposits is None:
         lines = [_("A sealed game (beta).")]
     elif deposits:

@@ -1,15 +1,12 @@
-"""The player's sealed keys, and what a home notes about the locks of a sealed game.
+"""The player's sealed keys, and the notes about locks that keep a machine from answering twice.
 
 docs/spec/sealed.md, "How a client makes them". All secrets of sealed games are made from a sealed key. A home can have
-several; the first one is for new games. A note of a lock holds a mark that lies outside the home. So a home that was
-copied to another machine, or to another folder, counts as another one.
+several; the first one is for new games.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from hkoji.client.kept.files import damaged, intact, locked, read_json, text_or_none, unreadable, write_file, write_json
 from hkoji.client.kept.game import Vault
@@ -21,7 +18,6 @@ from hkoji.messages.text import tell
 KEY_BYTES: Final = 32
 """The length of a sealed key."""
 _KEY_DIGITS: Final = 2 * KEY_BYTES
-_MARK_BYTES: Final = 16
 
 
 class MissingSealedKeyError(StorageError):
@@ -61,45 +57,49 @@ class SealedKeys:
             write_file(self.file, "".join(f"{each.hex()}\n" for each in keys).encode())
 
 
-class LockNote(NamedTuple):
-    """The note of a lock: the mark of the home that has made it, and the second deck that was answered."""
+class LockNotes:
+    """The first locks of a game that were made on this machine, and the second decks that were answered under them.
 
-    mark: str
-    answer: str | None
+    They lie outside the home, in the platform's folder for the state of programs. So a home that is copied to another
+    machine has none of them there, and one that is replaced by an old copy keeps them. Locks and decks are named by 64
+    hex digits. All changes are on disk when a method returns.
+    """
+
+    def __init__(self, game: str) -> None:
+        from platformdirs import user_state_path
+
+        # On macOS the folder of `hkoji` is the home, so this one has another name.
+        self._folder: Final = user_state_path("hkoji-locks", appauthor=False)
+        self._file: Final = self._folder / f"{game}.json"
+
+    def has(self, lock: str) -> bool:
+        """Whether a lock was made on this machine, or answered on it."""
+        return lock in read_json(self._file)
+
+    def keep(self, lock: str) -> None:
+        """Notes a lock that is made now."""
+        self._note(lock, None)
+
+    def answer(self, lock: str, deck: str) -> str:
+        """Notes that a second deck is answered under a lock, unless one is noted. Returns the one that is noted."""
+        answered = self._note(lock, deck)
+        assert answered is not None
+        return answered
+
+    def _note(self, lock: str, deck: str | None) -> str | None:
+        with locked(self._folder), intact(self._file):
+            notes = read_json(self._file)
+            answered = text_or_none(notes.get(lock)) or deck
+            if lock not in notes or answered != notes[lock]:
+                write_json(self._file, {**notes, lock: answered})
+        return answered
 
 
 class SealedNotes:
-    """The notes of the home of `vault` about a sealed game, in the file `sealed.json` of the game's folder.
+    """The notes of the home of `vault` about a sealed game, in the file `sealed.json` of the game's folder."""
 
-    Locks and decks are named by 64 hex digits. `entropy` takes a number and returns that many random bytes.
-    """
-
-    def __init__(self, vault: Vault, home: Home, entropy: Callable[[int], bytes]) -> None:
+    def __init__(self, vault: Vault) -> None:
         self._file: Final = vault.folder / "sealed.json"
-        self._home: Final = home
-        self._entropy = entropy
-
-    def lock(self, lock: str) -> LockNote | None:
-        """Returns the note of a lock; None if there is none."""
-        with intact(self._file):
-            found = read_json(self._file).get("locks", {}).get(lock)
-            return None if found is None else LockNote(str(found["mark"]), text_or_none(found["answer"]))
-
-    def is_here(self, note: LockNote) -> bool:
-        """Whether the lock of a note was made in this home."""
-        return note.mark == self._mark()
-
-    def keep_lock(self, lock: str, answer: str | None = None) -> None:
-        """Notes a lock as one of this home, and the deck that is answered. It is on disk when this returns.
-
-        Without an answer the note of a lock stays as it is: its entry is sent again, perhaps by a copied home.
-        """
-        before = self.lock(lock)
-        if before is not None and answer is None:
-            return
-        if before is None or before.answer != answer or not self.is_here(before):
-            locks = read_json(self._file).get("locks", {})
-            self._update(locks={**locks, lock: {"mark": self._mark(), "answer": answer}})
 
     @property
     def deposits(self) -> bool | None:
@@ -110,25 +110,4 @@ class SealedNotes:
     def keep_deposits(self, wanted: bool) -> None:
         """Keeps whether draws are to be deposited in this game."""
         if self.deposits is not wanted:
-            self._update(deposits=wanted)
-
-    def _update(self, **changes: object) -> None:
-        write_json(self._file, {**read_json(self._file), **changes})
-
-    def _mark(self) -> str:
-        """Returns the mark of this home, which lies in the platform's folder for the state of programs.
-
-        On macOS that of `hkoji` is the home itself, so the folder has another name.
-        """
-        from platformdirs import user_state_path
-
-        folder = user_state_path("hkoji-homes", appauthor=False)
-        file, place = folder / "homes.json", os.path.realpath(self._home.path)
-        with intact(file):
-            if (mark := text_or_none(read_json(file).get(place))) is not None:
-                return mark
-        with locked(folder):
-            marks = read_json(file)
-            mark = str(marks.get(place) or self._entropy(_MARK_BYTES).hex())
-            write_json(file, {**marks, place: mark})
-        return mark
+            write_json(self._file, {**read_json(self._file), "deposits": wanted})
