@@ -62,6 +62,8 @@ _OUTBOX: Final = {
 _LONG: Final = 40
 """No public text of a game is so long, but keys and signatures."""
 _LONG_FIELDS: Final = ("head", "key", "nonce", "push", "sig", "target", "token")
+_CURSOR: Final = re.compile(rf"{_TIME}~{_HEX}{{32}}")
+"""The place in a list of games: a time and a game."""
 _MASKED: Final = ("hands", "deck", "removed", "trade_offs", "discards")
 
 
@@ -231,6 +233,10 @@ def _list(value: Any) -> list[Any]:  # Any: JSON
     return value
 
 
+def _is_long(text: str) -> bool:
+    return len(text) >= _LONG and not text.startswith("{") and not _CURSOR.fullmatch(text)
+
+
 def judge_answer(value: Any, states: set[str], texts: set[str], counts: dict[str, int]) -> Iterator[str]:  # Any: JSON
     """All that an answer must not have, in whatever object: cards, openings, a seed, a position that is not public.
 
@@ -256,6 +262,6 @@ def judge_answer(value: Any, states: set[str], texts: set[str], counts: dict[str
                 if each not in texts:
                     yield f"an answer has an entry that is not in a log: {each[:80]}"
                 continue
-            if isinstance(each, str) and len(each) >= _LONG and not each.startswith("{") and key not in _LONG_FIELDS:
+            if isinstance(each, str) and key not in _LONG_FIELDS and _is_long(each):
                 yield f"an answer has a long {key}: {each[:80]}"
             yield from judge_answer(each, states, texts, counts)
