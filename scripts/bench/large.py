@@ -309,7 +309,7 @@ def _enlarge(connection: sqlite3.Connection, given: dict[str, object]) -> None:
     rows = {
         "player": f"{player_.format('name')}, substr(key, 1, 60) || printf('%08d', :w + rowid), registered, text, sig",
         "game": f"{game}, ruleset, status, {host_}, {guest}, NULL, seq, head, round, actor, {to_move}, {created},"
-        f" {updated}, reason, winner, {ended}, agreement, deadline, look_at, link, way, by_mail",
+        f" {updated}, reason, winner, {ended}, agreement, deadline, look_at, link, way, by_mail, dealer",
         "secret": f"{game}, seed, offered_to",
         "entry": f"{game}, seq, replace(text, game, {game}), sig, replace(receipt, game, {game}), receipt_sig",
         "opening": f"{game}, seq, part, cards, salt",

@@ -30,7 +30,7 @@ SETTINGS: Final = {
 TABLES: Final = ("player", "game", "secret", "entry", "opening")
 _COLUMNS: Final = {
     "game": "game, ruleset, status, host, guest, invite, seq, head, round, actor, to_move, created, updated, reason,"
-    " winner, ended, agreement, deadline, look_at, link, way, by_mail",
+    " winner, ended, agreement, deadline, look_at, link, way, by_mail, dealer",
     "secret": "game, seed, offered_to",
     "entry": "game, seq, text, sig, receipt, receipt_sig",
     "opening": "game, seq, part, cards, salt",
@@ -107,7 +107,7 @@ def _copy(server: Server, number: int, shift: int) -> None:
     values = {
         "game": f"id, ruleset, status, {name('host')}, {name('guest')}, NULL, seq, head, round, actor,"
         f" {name('to_move')}, {later('created')}, {later('updated')}, reason, winner, {later('ended')},"
-        " agreement, deadline, look_at, link, way, by_mail",
+        " agreement, deadline, look_at, link, way, by_mail, dealer",
         "secret": "id, seed, offered_to",
         "entry": "id, seq, replace(text, game, id), sig, replace(receipt, game, id), receipt_sig",
         "opening": "id, seq, part, cards, salt",
@@ -129,7 +129,7 @@ def _copy(server: Server, number: int, shift: int) -> None:
 def _without_indexes(server: Server) -> Iterator[None]:
     """Drops indexes and constraints for the duration of the block, and then restores them."""
     # The others refer to games and players.
-    names = [*TABLES, "statement", "channel", "outbox", "talk", "setting", "block", "offer"]
+    names = [*TABLES, "deposit", "statement", "channel", "outbox", "talk", "setting", "block", "offer"]
     constraints = server.execute(
         "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), contype FROM pg_constraint"
         " WHERE conrelid::regclass::text = ANY(%s) AND contype IN ('p', 'u', 'f')",
