@@ -59,7 +59,7 @@ def _commands(made: Board) -> tuple[Choice, ...]:
         join = Choice(_("join it"), f"hkoji join {game}")
         return (join, Choice(_("decline it"), f"hkoji decline {game}")) if position.invited else (join,)
     if made.you and position.course.debtor == position.seat:
-        return (Choice(_("send it"), f"hkoji release {game}"),)
+        return (Choice(_("release the card"), f"hkoji release {game}"),)
     sealed = position.course.sealed is not None
     if made.you and sealed and position.mine and not position.legal:  # the sealed key is not here
         return (Choice(_("give it up"), f"hkoji resign {game}"), Choice(_("call it off"), f"hkoji annul {game}"))

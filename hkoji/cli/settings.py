@@ -183,9 +183,11 @@ def deposits_setting() -> bool | None:
 def check_deposits(value: str, source: str = "") -> None:
     """Raises `UsageError` unless it is a value of `deposits`."""
     if value not in DEPOSITS:
-        given = tell("deposits can be {values}, not {value!r}", values=", ".join(DEPOSITS), value=shorten(value))
+        given = tell("deposits can be on or off, not {value!r}", value=shorten(value))
+        if not source:
+            raise UsageError(given, hint=tell("nothing was changed"))
         raise UsageError(
-            tell("{source}: {reason}", source=source, reason=given) if source else given,
+            tell("{source}: {reason}", source=source, reason=given),
             hint=tell("remove it with `hkoji config deposits --unset`"),
         )
 

@@ -151,17 +151,18 @@ def _sealed(home: Home, running: list[tuple[Course, Seat]]) -> DoctorCheck:
         return DoctorCheck(
             "sealed",
             "fail",
-            tell("the sealed key is not in {file}, for: {games}", file=file, games=shown),
+            tell("{file} has no sealed key for: {games}", file=file, games=shown),
             tell(
-                "copy it from your other machine or from a backup; without it you can only lose or call off these games"
+                "copy `sealed.key` from your other machine or from a backup; without it you can only resign these "
+                "games, or ask to call them off"
             ),
         )
     shown = " ".join(course.setup.game[:8] for course, _ in running[:_MOST_SHOWN])
     return DoctorCheck(
         "sealed",
         "ok",
-        tell("{file} has the sealed key, for: {games}", file=file, games=shown),
-        tell("keep a copy of it elsewhere: without it you lose these games"),
+        tell("{file} has the sealed key for: {games}", file=file, games=shown),
+        tell("keep a copy of it elsewhere: without it you cannot play on, and lose these games"),
     )
 
 

@@ -267,7 +267,7 @@ class ClientGame:
         known = self.record.refresh()
         if not self.sealed.allow_here(known):
             raise IllegalError(
-                tell("game {short} has no round that was locked on another machine", short=known.position.short),
+                tell("in game {short} no round waits for another machine", short=known.position.short),
                 hint=tell("nothing was changed"),
             )
         return self._settle()

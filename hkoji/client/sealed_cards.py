@@ -59,13 +59,9 @@ class SealedCards:
                 if all(map(found.has_made, own)):
                     return found
         raise MissingSealedKeyError(
-            tell(
-                "the sealed key with which you play game {game} is not in {file}",
-                game=setup.game[:8],
-                file=self.keys.file,
-            ),
+            tell("the sealed key of game {game} is not in {file}", game=setup.game[:8], file=self.keys.file),
             hint=tell(
-                "nothing was sent; copy the file from your other machine or from a backup. Without it you can only "
+                "nothing was sent; copy `sealed.key` from your other machine or from a backup. Without it you can only "
                 "resign, or ask to call the game off"
             ),
         )

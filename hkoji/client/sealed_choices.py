@@ -48,14 +48,11 @@ def prepare(home: Home, service: Service, name: str, *, new_key: bool = False) -
         # The player has no key yet for a game to which they are only invited.
         if summary.get("dealer") == SEALED_V1 and name in (summary["host"], summary["guest"]):
             raise UsageError(
-                tell(
-                    "you play the sealed game {game} already, and its sealed key is not in {file}",
-                    game=summary["game"][:8],
-                    file=keys.file,
-                ),
+                tell("the sealed key of game {game} is not in {file}", game=summary["game"][:8], file=keys.file),
                 hint=tell(
-                    "nothing was sent; copy `sealed.key` from the machine where you play it. If it is lost, give the "
-                    "command with --new-key"
+                    "nothing was sent; copy `sealed.key` from your other machine or from a backup. If it is lost, give "
+                    "the command again with --new-key; you cannot play on in {game}",
+                    game=summary["game"][:8],
                 ),
             )
     keys.add(secrets.token_bytes(KEY_BYTES))

@@ -114,8 +114,8 @@ class SealedPlayer:
             if chosen != action:
                 raise IllegalError(
                     tell(
-                        "you have already signed {made} for this turn, and in a sealed game no other cards can be "
-                        "signed for it",
+                        "you have already signed {made} for this turn; in a sealed game you cannot sign another move "
+                        "for it",
                         made=chosen,
                     ),
                     hint=tell(
@@ -191,7 +191,10 @@ class SealedPlayer:
         except REFUSALS as error:
             if not isinstance(error, _MOVED_ON):
                 self._sender.say(
-                    tell("warning: the service refuses a legal entry of a sealed game; your cards may have been seen")
+                    tell(
+                        "warning: the service refuses a legal entry of a sealed game. The cards in it may have been "
+                        "seen. Send the same move again"
+                    )
                 )
             raise
 
@@ -272,16 +275,20 @@ class SealedPlayer:
         if self._locks.has(lock) or self._has_given(known, seat, number):
             if self._locks.answer(lock, answer) != answer:
                 raise TrustError(
-                    tell("you have answered another second lock of round {round} before", round=number),
+                    tell(
+                        "the service shows another deck for round {round} than the one for which you gave cards before",
+                        round=number,
+                    ),
                     hint=KEEP_FOLDER,
                 )
             return
         game = course.setup.game[:8]
         raise OtherMachineError(
-            tell("you locked round {round} of game {game} on another machine", round=number, game=game),
+            tell("you locked the deck of round {round} on another machine", round=number),
             hint=tell(
-                "nothing was sent; go on there. If you go on here, do not play this game there until round {round} has "
-                "begun, or a dishonest service can show your hand: `hkoji release {game} --here`",
+                "nothing was sent; go on there. If you cannot: `hkoji release {game} --here`. Then do not play this "
+                "game on the other machine until round {round} has begun, or a dishonest service can show your hand to "
+                "your opponent",
                 round=number,
                 game=game,
             ),

@@ -146,9 +146,9 @@ class SealedGameError(IllegalError):
         super().__init__(
             tell("{name} offers a sealed game (beta)", name=course.setup.names[0]),
             hint=tell(
-                "nothing was signed; in a sealed game nobody but you sees your cards. Your program must look in to "
-                "release cards, and you must keep a copy of its sealed key: `hkoji join {game} --sealed`",
-                game=course.setup.game[:8],
+                "nothing was signed; in a sealed game nobody but you sees your cards. Your program must run every day "
+                "to release cards, and you must keep a copy of your sealed key. To join, give the same command with "
+                "--sealed"
             ),
         )
 
@@ -296,8 +296,13 @@ def verify_dealer(course: Course, *, sealed: bool) -> None:
     dealer, wanted = course.setup.terms.name, SEALED_V1 if sealed else SERVER_V1
     if dealer == wanted:
         return
-    if dealer in (SEALED_V1, SERVER_V1):
-        reason = tell("the game's dealer is {dealer}, and you have asked for {wanted}", dealer=dealer, wanted=wanted)
+    if dealer == SERVER_V1:
+        raise TrustError(
+            tell("this is not a sealed game"),
+            hint=tell("nothing was signed; leave --sealed out, or ask for a sealed game"),
+        )
+    if dealer == SEALED_V1:
+        reason = tell("the service has made a sealed game, and you did not ask for one")
     else:
         reason = tell("the game's dealer is {dealer}, which lets the service alone choose the cards", dealer=dealer)
     raise TrustError(reason, hint=tell("nothing was signed; play at a service that offers {dealer}", dealer=wanted))

@@ -109,8 +109,11 @@ class Position(NamedTuple):
             raise NotYourTurnError(reason, actor=course.actor, hint=hint)
         if course.debtor is not None:
             raise IllegalError(
-                tell("your program owes {name} a card before any move", name=course.setup.names[1 - course.debtor]),
-                hint=tell("nothing was sent; to send it: `hkoji release {game}`", game=self.short),
+                tell(
+                    "your program must give {name} a card before you can move",
+                    name=course.setup.names[1 - course.debtor],
+                ),
+                hint=tell("nothing was sent; to give it: `hkoji release {game}`", game=self.short),
             )
         action = course.state.parse_action(notation)
         if action not in self.legal:

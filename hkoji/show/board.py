@@ -247,8 +247,8 @@ class Board(ABC):
         if self.course.state.due is Due.REVEAL:
             return self.by(
                 seat,
-                "The round ends when your program turns up your card that counts.",
-                "The round ends when {name}'s program turns up the card that counts.",
+                "The round ends when your program turns up your face-down card that counts.",
+                "The round ends when {name}'s program turns up the face-down card that counts.",
             )
         other = self.name(1 - seat)
         if self.is_me(seat):

@@ -24,7 +24,7 @@ _TITLE: Final = (
 _STEPS: Final = (
     ("Alice puts each card into a box,", "locks it with her padlock A,", "and mixes the boxes."),
     ("Bob adds his padlock B to each,", "and mixes them again. Now nobody", "knows which card is where."),
-    ("One box is to be Bob's. Alice takes", "her padlock off it. She cannot look", "inside: Bob's is still on."),
+    ("One box is for Bob. Alice takes", "her padlock off it. She cannot look", "inside: Bob's is still on."),
     ("Bob takes off his own, and looks.", "Nobody else has seen the card."),
 )
 _PANEL: Final = 150

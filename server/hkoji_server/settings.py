@@ -200,9 +200,10 @@ class Settings(BaseSettings):
     daily_offers_of_new: int = Field(default=5, ge=0)
     """How many games a player may ask for in the first 24 hours after registering; 0: as many as others."""
     sealed: bool = True
-    """Whether players may ask for sealed games (beta): nobody but they see their cards, not even the operator."""
+    """Whether players may ask for sealed games (beta): nobody but its player sees a hand, not even the operator."""
     operators: Annotated[tuple[Annotated[str, AfterValidator(_player)], ...], NoDecode, BeforeValidator(_split)] = ()
-    """Players who run this service, as in `alice,bob`: others leave it no draws in sealed games against them."""
+    """The players who run this service, as in `alice,bob`: other players' programs deposit no draws in sealed games
+    against them."""
     webhook_private: bool = False
     """Whether webhooks may be in your own network: at private addresses, any port, and by http at these addresses."""
     mail: Annotated[str, AfterValidator(read_own_address)] | None = None

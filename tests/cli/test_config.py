@@ -27,7 +27,16 @@ def test_settings_are_kept_and_taken_out(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "words", [["lang", "fr"], ["deck", "tarot"], ["colour", "red"], ["lang", "it", "--unset"], ["--unset"], ["colour"]]
+    "words",
+    [
+        ["lang", "fr"],
+        ["deck", "tarot"],
+        ["deposits", "no"],
+        ["colour", "red"],
+        ["lang", "it", "--unset"],
+        ["--unset"],
+        ["colour"],
+    ],
 )
 def test_a_setting_that_cannot_be_kept_is_not(
     words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -44,3 +53,18 @@ def test_a_player_s_folder_holds_their_settings(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("HKOJI_HOME", str(tmp_path))
     assert run("config", "lang", "it").code == 0
     assert (tmp_path / "settings.toml").read_text() == 'lang = "it"\n'
+
+
+def test_a_value_of_deposits_that_there_is_not_is_told_by_where_it_stands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "settings.toml"
+    monkeypatch.setenv("HKOJI_CONFIG", str(file))
+    typed = run("config", "deposits", "no").err
+    assert "deposits can be on or off, not 'no'" in typed
+    assert "nothing was changed" in typed
+    assert "--unset" not in typed
+    file.write_text('deposits = "no"\n')
+    kept = run("new", "--sealed").err
+    assert f"{file}: deposits can be on or off" in kept
+    assert "remove it with `hkoji config deposits --unset`" in kept

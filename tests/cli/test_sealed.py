@@ -86,7 +86,7 @@ def test_the_end_of_a_round_is_told_with_its_score(alice: Shell, bob: Shell, ser
         shell("move", game, shell("show", game, "--json").json["legal"][0])
         bob("show", game)
     if position["due"] == "release":
-        assert "The round ends when bob's program turns up the card that counts." in alice("show", game).out
+        assert "The round ends when bob's program turns up the face-down card that counts." in alice("show", game).out
     bob("show", game)
     ended = alice("show", game).out
     assert "revealed the secret" in ended
@@ -120,7 +120,7 @@ def test_without_its_sealed_key_a_game_is_shown_and_can_only_be_given_up(
     before = list(service.games[game].lines)
     for words in (("move", game, "-A"), ("move", "--dry-run", game, "-A"), ("sign", game, "-A")):
         done = bob(*words)
-        assert (done.code, "copy the file" in done.err) == (Exit.FAILURE, True), words
+        assert (done.code, "copy `sealed.key`" in done.err) == (Exit.FAILURE, True), words
     assert bob("plan", game, "-", "--yes", stdin="3* : -A\n").code == Exit.FAILURE
     assert bob("bot", "run", game, "--bot", "greedy").code == Exit.FAILURE
     assert bob("play", game).code == Exit.FAILURE
@@ -167,7 +167,7 @@ def test_a_signed_move_is_named_with_its_cards_and_sent_from_anywhere(
     game = begin(alice, bob, draws="--deposit-draws")
     legal = alice("show", game, "--json").json["legal"]
     signed = alice("sign", game, legal[0])
-    assert "no other move can be signed for this turn" in signed.err
+    assert "you cannot sign another move for this turn" in signed.err
     assert "keep it to yourself" not in signed.err
     kept = alice("show", game, "--offline", "--json").json
     assert kept["unsent"] == [{"seq": kept["seq"] + 1, "kind": "move", "action": legal[0]}]

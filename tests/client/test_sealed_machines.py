@@ -150,7 +150,7 @@ def test_the_opening_machine_must_bring_the_seed(
     assert second.position(game).course.stage is Stage.HOST_SEED
     assert len(service.sent) == before
     said = " ".join(second.said)
-    assert f"you locked round 1 of game {game[:8]} on another machine" in said
+    assert "you locked the deck of round 1 on another machine" in said
     assert f"hkoji release {game[:8]} --here" in said
     assert second.release_here(game).course.stage is Stage.PLAY
     assert len(service.sent) == before + 1
@@ -260,7 +260,7 @@ def test_a_log_that_was_moved_away_does_not_undo_an_answer(
     for name in ("log.jsonl", "view.json", "views.signed", "outbox.signed"):
         (alice.folder(game) / name).unlink(missing_ok=True)
     before = len(service.sent)
-    with service.showing(game, second), pytest.raises(TrustError, match="another second lock of round 1"):
+    with service.showing(game, second), pytest.raises(TrustError, match="another deck for round 1"):
         alice.position(game)
     with service.showing(game, second), pytest.raises(HkojiError):
         alice.release_here(game)
@@ -538,7 +538,7 @@ def test_one_choice_a_turn(
         service.refuses = lambda _: REFUSED
         with pytest.raises(IllegalError, match="no"):
             alice.move(game, mine)
-        assert any("your cards may have been seen" in said for said in alice.said)
+        assert any("The cards in it may have been seen" in said for said in alice.said)
         service.refuses = lambda _: None
     if how in ("rekey", "revoke"):
         other_key(service, alice, second, game, how)

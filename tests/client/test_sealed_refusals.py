@@ -196,22 +196,22 @@ def test_a_sealed_game_is_not_played_without_pynacl(
 
 
 @pytest.mark.parametrize("link", [False, True])
-@pytest.mark.parametrize(("asked", "dealt"), [("sealed/v1", "server/v1"), ("server/v1", "sealed/v1")])
+@pytest.mark.parametrize(
+    ("asked", "dealt", "said"),
+    [
+        ("sealed/v1", "server/v1", "this is not a sealed game"),
+        ("server/v1", "sealed/v1", "the service has made a sealed game, and you did not ask for one"),
+    ],
+)
 def test_a_game_that_is_offered_with_another_dealer_is_not_opened(
-    asked: str, dealt: str, link: bool, alice: Machine, service: SealedService
+    asked: str, dealt: str, said: str, link: bool, alice: Machine, service: SealedService
 ) -> None:
     alice.client.home.update_config(started={})
     if asked == "sealed/v1":
         alice.new(RULESET)  # so there is a sealed key
     service.dealer = dealt
     words = ["new", *(["--sealed"] if asked == "sealed/v1" else []), *(["--link"] if link else [])]
-    refuses(
-        alice,
-        words,
-        DISTRUST,
-        f"the game's dealer is {dealt}, and you have asked for {asked}",
-        "nothing was signed",
-    )
+    refuses(alice, words, DISTRUST, said, "nothing was signed")
 
 
 def joins(game: str) -> list[list[str]]:
@@ -226,7 +226,8 @@ def test_a_sealed_game_is_joined_only_with_sealed(alice: Machine, bob: Opponent)
             words,
             ILLEGAL,
             "bob offers a sealed game (beta)",
-            f"hkoji join {game[:8]} --sealed",
+            "nothing was signed",
+            "give the same command with --sealed",
         )
 
 
@@ -236,7 +237,7 @@ def test_another_game_is_not_joined_as_a_sealed_one(
     carol = machine(service, "carol", tmp_path / "carol", monkeypatch)
     game = carol.client.new(RULESET).game
     for words in joins(game):
-        refuses(alice, [*words, "--sealed"], DISTRUST, "server/v1, and you have asked for sealed/v1")
+        refuses(alice, [*words, "--sealed"], DISTRUST, "this is not a sealed game", "leave --sealed out")
 
 
 @pytest.mark.parametrize("sealed", [True, False])
@@ -249,9 +250,15 @@ def test_the_dealer_of_a_game_by_link(
     link = own_link(carol.client, game)
     assert link is not None
     if sealed:
-        refuses(alice, ["join", link.text], ILLEGAL, "carol offers a sealed game (beta)", "--sealed")
+        refuses(
+            alice,
+            ["join", link.text],
+            ILLEGAL,
+            "carol offers a sealed game (beta)",
+            "give the same command with --sealed",
+        )
     else:
-        refuses(alice, ["join", link.text, "--sealed"], DISTRUST, "you have asked for sealed/v1")
+        refuses(alice, ["join", link.text, "--sealed"], DISTRUST, "this is not a sealed game")
 
 
 # --- a missing sealed key ---------------------------------------------------------------------------------------------
@@ -277,7 +284,7 @@ def test_no_sealed_key_is_made_beside_another_one(
         bob.join(game)
     other, offered = bare(), Opponent(service, "carol").open(RULESET)
     for words in (["new", "--sealed"], ["join", offered, "--sealed"]):
-        refuses(other, words, 2, f"you play the sealed game {game[:8]} already", "copy `sealed.key`", "--new-key")
+        refuses(other, words, 2, f"the sealed key of game {game[:8]} is not in", "copy `sealed.key`", "--new-key")
         assert not (other.path / "sealed.key").exists()
     assert run("join", offered, "--sealed", "--new-key", seat=other).code == 0
     assert (other.path / "sealed.key").read_text() != (alice.path / "sealed.key").read_text()
@@ -303,11 +310,11 @@ def test_a_game_is_not_played_without_its_sealed_key(
             (other.path / "sealed.key").write_text(other_key)
         if legal:
             for command in ("move", "sign"):
-                refuses(other, [command, game, legal[0]], 1, "the sealed key with which you play", "resign")
+                refuses(other, [command, game, legal[0]], 1, f"the sealed key of game {game[:8]}", "resign")
         sent = len(service.sent)
         done = run("show", game, "--json", seat=other)
         assert done.code == 0, done
-        assert legal or "the sealed key with which you play" in done.err or "on another machine" in done.err
+        assert legal or f"the sealed key of game {game[:8]}" in done.err or "on another machine" in done.err
         assert len(service.sent) == sent
     assert run("resign", game, "--yes", "--json", seat=other).code == 0
 
@@ -316,7 +323,7 @@ def test_a_wish_belongs_to_a_sealed_game(alice: Machine, bob: Opponent) -> None:
     game = bob.open(RULESET)
     for option in ("--keep-draws", "--deposit-draws", "--new-key"):
         for words in (["new"], ["join", game]):
-            refuses(alice, [*words, option], 2, "belong to --sealed", "nothing was sent")
+            refuses(alice, [*words, option], 2, "need --sealed", "nothing was sent")
 
 
 def test_another_choice_of_cards_is_refused_in_text_and_json(
@@ -328,7 +335,7 @@ def test_another_choice_of_cards_is_refused_in_text_and_json(
     legal = alice.position(game).legal
     service.refuses = lambda _: IllegalError("no")
     done = run("move", game, legal[0], seat=alice)
-    assert "warning: the service refuses a legal entry of a sealed game; your cards may have been seen" in done.err
+    assert "warning: the service refuses a legal entry of a sealed game. The cards in it may have been seen" in done.err
     service.refuses = lambda _: None
     for command in ("move", "sign"):
         refuses(
@@ -349,10 +356,10 @@ def test_a_round_of_another_machine_is_refused_in_text_and_json(
     bob.play(game)
     shutil.copytree(alice.path, tmp_path / "copy")
     other = replace(alice, path=tmp_path / "copy", state=tmp_path / "state", said=[])
-    refuses(alice, ["release", "--here"], 2, "--here is for one game")
+    refuses(alice, ["release", "--here"], 2, "--here needs a game")
     sent = len(service.sent)
     done = run("show", game, seat=other)
-    assert f"you locked round 1 of game {game[:8]} on another machine" in done.err
+    assert "you locked the deck of round 1 on another machine" in done.err
     assert f"hkoji release {game[:8]} --here" in done.err
     assert len(service.sent) == sent
     assert run("release", game, "--here", seat=other).code == 0

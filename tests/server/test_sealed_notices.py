@@ -51,7 +51,7 @@ def test_a_player_whose_program_owes_a_card_gets_the_notice_of_a_turn_in_other_w
     assert channel == f"of-{me}"
     assert notice_text(notice) == (
         f"{me}: your program owes {other} a card in game {table.game[:8]} (hanamikoji), until {notice.deadline}: "
-        "run any hkoji command, or leave `hkoji watch` running."
+        "run `hkoji release`, or leave `hkoji watch` running."
     )
     # The reminders too, in the same words.
     assert service.deliver(2 * DAY) == ["remind1"]

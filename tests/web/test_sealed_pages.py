@@ -30,7 +30,7 @@ def test_the_page_of_a_link_says_that_a_sealed_game_is_played_by_a_program(
     phone.on("request", lambda request: posts.append(request.url) if request.method != "GET" else None)
     phone.goto(f"{host.origin()}/i/{table.game}#{code}")
     said = phone.locator("#invite-says")
-    expect(said).to_contain_text("This is a sealed game: only a program of your own plays it")
+    expect(said).to_contain_text("This is a sealed game: it can only be played with the program hkoji")
     expect(said).to_contain_text(f"hkoji show {table.game[:8]}")
     assert posts == []
 

@@ -126,16 +126,19 @@ Database = Annotated[
     str | None, typer.Option("--database", help="A PostgreSQL database, if not set by HKOJI_DATABASE.")
 ]
 
-Sealed = Annotated[
-    bool, typer.Option("--sealed", help="A sealed game (beta): nobody but you sees your cards, not even the operator.")
+OpenSealed = Annotated[
+    bool,
+    typer.Option("--sealed", help="Open a sealed game (beta): nobody but you sees your cards, not even the operator."),
+]
+JoinSealed = Annotated[
+    bool,
+    typer.Option("--sealed", help="Join a sealed game (beta): nobody but you sees your cards, not even the operator."),
 ]
 DepositDraws = Annotated[
     bool | None,
     typer.Option(
         "--deposit-draws/--keep-draws",
-        help="With --sealed: give your opponent's next draw to the service beforehand, or keep it till it is due.",
+        help="With --sealed: leave your opponent's next draw with the service beforehand, or keep it until it is due.",
     ),
 ]
-NewKey = Annotated[
-    bool, typer.Option("--new-key", help="With --sealed: make a new sealed key, if the one elsewhere is lost.")
-]
+NewKey = Annotated[bool, typer.Option("--new-key", help="With --sealed: make a new sealed key, if yours is lost.")]

@@ -260,7 +260,7 @@ def on(
         ),
     )
     if any(SealedKeys(client().home).all()):
-        out.say(tell("In sealed games no mail counts: there only your own program plays."))
+        out.say(tell("You cannot answer by mail in sealed games: only your own program can play there."))
 
 
 @mail.command()

@@ -12,16 +12,17 @@ from hkoji.cli.commands.arguments import (
     EditionName,
     First,
     Game,
+    JoinSealed,
     Json,
     Markers,
     MaxRounds,
     MoreOptions,
     NewKey,
     Offline,
+    OpenSealed,
     Origin,
     Rest,
     RulesetName,
-    Sealed,
     TieBreak,
     Yes,
     Zone,
@@ -77,7 +78,7 @@ def new(
             autocompletion=completion.one_of("3", "5", "7", "9"),
         ),
     ] = None,
-    sealed: Sealed = False,
+    sealed: OpenSealed = False,
     deposit: DepositDraws = None,
     new_key: NewKey = False,
     json: Json = False,
@@ -90,7 +91,8 @@ def new(
     With --invite and --mail, a friend who has only a mail program gets a letter, in the language of this command
     (--lang), and plays by answering it. The service holds the friend's key.
 
-    With --sealed the two players' programs deal the cards. Your program must look in every day: see docs/sealed.md.
+    With --sealed the two players' programs deal the cards. Your program must run every day to release cards: see
+    docs/sealed.md.
     """
     from hkoji.cli.games.new import new, read_terms, read_wish
     from hkoji.cli.games.rulesets import make_ruleset
@@ -122,7 +124,7 @@ def join(
         str | None,
         typer.Option(help="With a link: the code from the operator, if its service needs one; - to ask for it."),
     ] = None,
-    sealed: Sealed = False,
+    sealed: JoinSealed = False,
     deposit: DepositDraws = None,
     new_key: NewKey = False,
     yes: Yes = False,

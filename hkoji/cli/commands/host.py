@@ -65,7 +65,11 @@ def serve(
         bool | None, typer.Option("--sealed/--no-sealed", help="Whether it offers sealed games (beta) [sealed].")
     ] = None,
     operators: Annotated[
-        str | None, typer.Option(help="The names of the players who run it, as in alice,bob [none].")
+        str | None,
+        typer.Option(
+            help="The players who run this service, as in alice,bob: other players' programs deposit no draws in "
+            "sealed games against them [none]."
+        ),
     ] = None,
     max_body: Annotated[int | None, typer.Option(help="The largest request in bytes [16384].")] = None,
     max_connections: Annotated[int | None, typer.Option(help="Most connections of a process [20000].")] = None,

@@ -199,8 +199,8 @@ def config(
 ) -> None:
     """Show the settings, or change one.
 
-    lang, deck, always and deposits are kept here. deposits (on or off) says whether your program gives the service your
-    opponents' draws beforehand, in the sealed games that you begin or join. Your service keeps invites, which says
+    lang, deck, always and deposits are kept here. deposits (on or off) says whether your program leaves your opponents'
+    draws with the service beforehand, in sealed games that you open or join. Your service keeps invites, which says
     whose invitations you accept: those of everyone, of known players (past opponents, and players whose keys you trust)
     or of nobody.
     """

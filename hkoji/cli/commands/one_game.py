@@ -56,15 +56,15 @@ def move(
 def release(
     game: OptionalGame = None,
     here: Annotated[
-        bool, typer.Option("--here", help="Go on here with a round that you have locked on another machine.")
+        bool, typer.Option("--here", help="Go on here, although you locked this round on another machine.")
     ] = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
     """Send the cards that your program owes in sealed games.
 
-    Without GAME it looks at all your games once, for a timer. Every command that looks at a game does the same for that
-    game, and so does hkoji watch.
+    Without GAME it looks at all your sealed games once; run it so from a timer. Every command that looks at a game
+    releases its cards too, and so does hkoji watch.
     """
     from hkoji.cli.games.sealed import release
 
@@ -106,7 +106,8 @@ def watch(
 ) -> None:
     """Print the entries of a game as they arrive.
 
-    It ends when the game is over, and then says who has won. With --all it runs until you interrupt it.
+    It ends when the game is over, and then says who has won. With --all it runs until you interrupt it. While it runs,
+    it releases the cards that you owe in sealed games.
     """
     from hkoji.cli.games.watch import read_commands, watch
 

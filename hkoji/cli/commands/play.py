@@ -13,13 +13,13 @@ from hkoji.cli.commands.arguments import (
     EditionName,
     First,
     Game,
+    JoinSealed,
     Json,
     Markers,
     MaxRounds,
     MoreOptions,
     Plain,
     RulesetName,
-    Sealed,
     TieBreak,
     as_json,
 )
@@ -130,7 +130,7 @@ def bot_run(
     timeout: Annotated[float | None, typer.Option(min=0.01, help="Seconds for a move; default: 60.")] = None,
     seed: Annotated[int | None, typer.Option(help="A number that makes play repeatable; default: random.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Play what is due now, and do not wait.")] = False,
-    sealed: Sealed = False,
+    sealed: JoinSealed = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:

@@ -117,8 +117,8 @@ def sign(game: str, notation: Sequence[str]) -> None:
     elif {"show", "hide"} & submission.entry.body.keys():
         out.say(
             tell(
-                "Signed, not sent. It tells nobody a hidden card, but no other move can be signed for this turn. "
-                "Send it with: hkoji submit FILE"
+                "Signed, not sent. The file shows nobody a card that you play face down, but you cannot sign another "
+                "move for this turn. Send it with: hkoji submit FILE"
             )
         )
     else:

@@ -35,7 +35,7 @@ def read_wish(*, sealed: bool, deposit: bool | None, new_key: bool) -> SealedWis
         return SealedWish(deposit, new_key)
     if deposit is not None or new_key:
         raise UsageError(
-            tell("--deposit-draws, --keep-draws and --new-key belong to --sealed"),
+            tell("--deposit-draws, --keep-draws and --new-key need --sealed"),
             hint=tell("nothing was sent; add --sealed, or leave them out"),
         )
     return None
@@ -50,9 +50,11 @@ def settle(wish: SealedWish, service: Service, opponent: str | None, agreement: 
     out.say(tell("This is a sealed game (beta): nobody but you sees your cards, not even the operator of the service."))
     clock = agreement.clock
     if clock is not None and clock.move + clock.add < DAY and can_ask():
-        question = _("Each turn has only {time}. Begin all the same?", time=length_in_words(clock.move + clock.add))
-        about = _("Your program must release cards in time: with such a clock, leave `hkoji watch --all` running.")
-        confirm(question, tell("nothing was begun"), yes=False, about=about)
+        question = _("A turn has only {time}. Go on all the same?", time=length_in_words(clock.move + clock.add))
+        about = _(
+            "Your program must release cards before the deadline. With such a clock, leave `hkoji watch --all` running."
+        )
+        confirm(question, tell("not joined") if joins else tell("not opened"), yes=False, about=about)
     if opponent is None:
         return
     choice = DepositChoice(client().home)
@@ -64,16 +66,17 @@ def settle(wish: SealedWish, service: Service, opponent: str | None, agreement: 
     if not deposits:
         out.say(
             tell(
-                "Your program keeps the draws of {name} until they are due. So {name} waits for your program about "
-                "twice in a round, to draw after an answer.",
+                "Your program keeps {name}'s draws until they are due. So {name} has to wait for your program about "
+                "twice in each round, after an answer.",
                 name=opponent,
             )
         )
     if joins and agreement.rated and runs:
         out.say(
             tell(
-                "The game is rated, and {name} runs the service. Such a host can see their own first hand, drop your "
-                "entry and let you lose on time, and nobody can prove it.",
+                "The game is rated, and {name} runs the service. Such a host can see their own first hand before the "
+                "game goes on. If they do not like it, they can drop your entry, and you lose on time. Nobody can "
+                "prove that. To avoid this, ask for an unrated game.",
                 name=opponent,
             )
         )
@@ -81,8 +84,9 @@ def settle(wish: SealedWish, service: Service, opponent: str | None, agreement: 
 
 def _runs_service(opponent: str) -> bool:
     about = _(
-        "A service that is run by your opponent can show them their own next draw before they answer you. y means that "
-        "your program keeps their draws until they are due. Then they wait for your program after each answer."
+        "If your opponent runs the service, it can show them their own next draw before they answer you. With y your "
+        "program keeps their draws until they are due, and they wait for your program after each answer. With any "
+        "other answer it leaves them with the service."
     )
     try:
         confirm(_("Does {name} run this service?", name=opponent), tell("no"), yes=False, about=about)
@@ -97,11 +101,12 @@ def say_duties(position: Position) -> None:
     file = SealedKeys(client().home).file
     out.say(
         tell(
-            "Your program must look in to release cards: leave `hkoji watch --all` running, or look in {often}.",
+            "Your program must run to release cards: leave `hkoji watch --all` running, or run `hkoji release` "
+            "{often}.",
             often=_("daily") if clock is None or clock.move + clock.add >= DAY else _("several times a day"),
         )
     )
-    out.say(tell("Keep a copy of {file}: without it you lose.", file=file))
+    out.say(tell("Keep a copy of {file}: without it you cannot play on, and lose.", file=file))
 
 
 def verify_can_play_sealed(name: str | None, *, mail: bool, held: bool) -> None:
@@ -110,7 +115,7 @@ def verify_can_play_sealed(name: str | None, *, mail: bool, held: bool) -> None:
         raise UsageError(NO_MAIL, hint=tell("no game was opened; leave --mail or --sealed out"))
     if held:
         raise UsageError(
-            tell("{name} plays by mail, and nobody plays a sealed game by mail", name=name),
+            tell("{name} plays by mail, and sealed games cannot be played by mail", name=name),
             hint=tell("no game was opened; leave --sealed out"),
         )
 
@@ -122,7 +127,7 @@ def release(game: str | None, *, here: bool) -> None:
         return
     if here:
         raise UsageError(
-            tell("--here is for one game"), hint=tell("nothing was changed; give the game: `hkoji release GAME --here`")
+            tell("--here needs a game"), hint=tell("nothing was changed; give the game: `hkoji release GAME --here`")
         )
     found = [each for each in client().games(status="playing") if each.get("dealer") == SEALED_V1]
     value, failed = [], None
@@ -143,5 +148,5 @@ def release(game: str | None, *, here: bool) -> None:
     if owing:
         raise IllegalError(
             tell("your program still owes a card in {games}", games=", ".join(owing)),
-            hint=tell("the reason is said above"),
+            hint=tell("the reason is above"),
         )

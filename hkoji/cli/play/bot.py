@@ -61,8 +61,8 @@ def run(game: str, bot: Bot, *, once: bool, sealed: bool = False) -> None:
                     with client().game(game) as held:
                         held.require_cards()
                     raise IllegalError(
-                        tell("game {game} waits for you, and there is no move to make here", game=game[:8]),
-                        hint=tell("the reason is said above"),
+                        tell("game {game} waits for you, and you cannot move on this machine", game=game[:8]),
+                        hint=tell("the reason is above"),
                     )
     show_position(position, client().kept_game(game).time)
 

@@ -85,7 +85,7 @@ class PromptGame:
             if not position.legal:
                 with self._client.game(self._game) as held:
                     held.require_cards()
-                self._talk.say(_("You cannot move here: the reason is said above."))
+                self._talk.say(_("You cannot move here. The reason is above."))
                 return None
             if not self._decide(position):
                 return None

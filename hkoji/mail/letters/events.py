@@ -56,10 +56,8 @@ def _release(game: GameWords) -> LetterDraft:
         game=game.board.game,
         where=game.board.where(),
     )
-    watch = game.page.command("hkoji watch")
-    run = tell(
-        "Run any command of the program hkoji, or leave {watch} running: it gives the card by itself.", watch=watch
-    )
+    release, watch = game.page.command("hkoji release"), game.page.command("hkoji watch")
+    run = tell("Run {release}, or leave {watch} running: it gives the card by itself.", release=release, watch=watch)
     return LetterDraft((title, *game.own_time()), (game.page.paragraph(run), game.signed()))
 
 

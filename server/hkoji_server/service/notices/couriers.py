@@ -32,7 +32,7 @@ _SAID: Final = {
     NoticeEvent.FAILING: "notices could not be delivered, so the service has turned off the channel {channels}.",
 }
 _SAID_OF_RELEASE: Final = (
-    "your program owes {opponent} a card in {game}{until}: run any hkoji command, or leave `hkoji watch` running."
+    "your program owes {opponent} a card in {game}{until}: run `hkoji release`, or leave `hkoji watch` running."
 )
 _WITH_NAME: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2, NoticeEvent.OVER)
 """The events whose sentence does not name the opponent otherwise."""

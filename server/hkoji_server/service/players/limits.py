@@ -234,7 +234,7 @@ def verify_dealer(dealer: str, settings: Settings) -> None:
     """Raises `IllegalError` for a dealer with which a service with these settings offers no game."""
     if dealer in dealers(settings):
         return
-    hint = tell("nothing was created; ask for a game without it, or ask the operator of the service")
+    hint = tell("nothing was created; ask for a game that is not sealed, or ask the operator of the service")
     if dealer == SEALED_V1:
         raise IllegalError(tell("this service offers no sealed games"), hint=hint)
     raise IllegalError(tell("this service does not know the dealer {name}", name=shorten(dealer)), hint=hint)
