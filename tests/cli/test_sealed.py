@@ -220,3 +220,14 @@ def test_the_history_names_the_programs_that_give_cards(alice: Shell, bob: Shell
     assert "X" not in hand
     assert "=XXXXXX/" in own.out
     assert bob("replay", game, "--eyes", "alice").code == Exit.MOVE
+
+
+def test_with_yes_nothing_is_asked(alice: Shell, bob: Shell, service: MemoryService) -> None:
+    game = str(alice("new", "--sealed", "--invite", "bob", "--clock", "2h", "--json").json["game"])
+    before = list(service.games[game].lines)
+    refused = bob("join", game, "--sealed", stdin="n\n", terminal=True)
+    assert (refused.code, "A turn has only 2 hours." in refused.err) == (Exit.CANCELLED, True), refused
+    assert service.games[game].lines == before
+    joined = bob("join", game, "--sealed", "--yes", terminal=True)
+    assert (joined.code, "[y/N]" in joined.err) == (0, False), joined
+    assert "This is a sealed game (beta)" in joined.err

@@ -346,7 +346,7 @@ def _agreeing(terms: JoinTerms, service: Service) -> Callable[[Course], None]:
         if terms.sealed is not None:
             from hkoji.cli.games import sealed as sealed_games
 
-            sealed_games.settle(terms.sealed, service, setup.names[0], setup.agreement, joins=True)
+            sealed_games.settle(terms.sealed, service, setup.names[0], setup.agreement, joins=True, yes=terms.yes)
         about = _(
             "y means that you agree to the rules and the clock above, and the game begins. "
             "Any other answer means that you do not join, and nothing is sent."

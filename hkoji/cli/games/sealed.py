@@ -41,11 +41,19 @@ def read_wish(*, sealed: bool, deposit: bool | None, new_key: bool) -> SealedWis
     return None
 
 
-def settle(wish: SealedWish, service: Service, opponent: str | None, agreement: Agreement, *, joins: bool) -> None:
+def settle(
+    wish: SealedWish,
+    service: Service,
+    opponent: str | None,
+    agreement: Agreement,
+    *,
+    joins: bool,
+    yes: bool = False,
+) -> None:
     """Says what a sealed game asks of a player, and asks what is not settled yet, before anything is signed.
 
-    In a terminal it asks once whether the opponent runs the service, and whether so fast a clock is meant. Raises
-    `CancelledError`.
+    In a terminal it asks once whether the opponent runs the service, and whether so fast a clock is meant. With `yes`
+    nothing is asked. Raises `CancelledError`.
     """
     out.say(tell("This is a sealed game (beta): nobody but you sees your cards, not even the operator of the service."))
     clock = agreement.clock
@@ -54,12 +62,12 @@ def settle(wish: SealedWish, service: Service, opponent: str | None, agreement: 
         about = _(
             "Your program must release cards before the deadline. With such a clock, leave `hkoji watch --all` running."
         )
-        confirm(question, tell("not joined") if joins else tell("not opened"), yes=False, about=about)
+        confirm(question, tell("not joined") if joins else tell("not opened"), yes=yes, about=about)
     if opponent is None:
         return
     choice = DepositChoice(client().home)
     runs = not choice.wanted(service, opponent)
-    if not runs and wish.deposits is None and can_ask() and choice.told(service, opponent) is None:
+    if not runs and wish.deposits is None and not yes and can_ask() and choice.told(service, opponent) is None:
         runs = _runs_service(opponent)
         choice.keep_told(service, opponent, runs)
     deposits = not runs if wish.deposits is None else wish.deposits
