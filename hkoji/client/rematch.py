@@ -153,12 +153,22 @@ class Rematches:
     """Makes rematches for the player of `client`. `pause` waits for so many seconds.
 
     Unless it `deposits`, no draws are deposited in a rematch that is sealed. Nor are they if they were not before.
+    `settle` is called before a sealed rematch is opened or joined, with the wish for it, the opponent, what is agreed,
+    and whether it is joined. An error that it raises ends the attempt.
     """
 
-    def __init__(self, client: Client, pause: Callable[[float], None] = time.sleep, *, deposits: bool = True) -> None:
+    def __init__(
+        self,
+        client: Client,
+        pause: Callable[[float], None] = time.sleep,
+        *,
+        deposits: bool = True,
+        settle: Callable[[SealedWish, str, Agreement, bool], None] = lambda *_: None,
+    ) -> None:
         self._client: Final = client
         self._pause = pause
         self._deposits: Final = deposits
+        self._settle = settle
         self._made: dict[str, str] = {}
         """Whether a rematch was opened or joined by this command."""
         self._cancelled: list[str] = []
@@ -289,6 +299,8 @@ class Rematches:
         invite = entry_kinds.Invite(wanted.opponent, self._key_of(wanted))
         ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
         sealed = self._wish(wanted)
+        if sealed is not None:
+            self._settle(sealed, wanted.opponent, wanted.agreement, False)
         made = self._client.new(ruleset, invite, wanted.agreement, expires_in=wanted.expires_in, sealed=sealed)
         self._made[made.game] = OPENED
 
@@ -320,6 +332,7 @@ class Rematches:
 
     def _join(self, wanted: _Wanted, game: str, agree: Callable[[Course], None]) -> None:
         """Joins the opponent's rematch, if it is still open."""
+        sealed = self._wish(wanted)
 
         def verify(course: Course) -> None:
             if not has_terms(course, wanted.course, 1 - wanted.seat, wanted.series):
@@ -329,10 +342,12 @@ class Rematches:
                     hint=tell("nothing was signed; to play it all the same: `hkoji join {game}`", game=game[:8]),
                 )  # fmt: skip
             agree(course)
+            if sealed is not None:
+                self._settle(sealed, wanted.opponent, course.setup.agreement, True)
 
         try:
             with self._client.game(game) as held:
-                held.join(verify, None, self._wish(wanted))
+                held.join(verify, None, sealed)
         except _OtherTermsError:
             raise
         except _TOO_LATE:

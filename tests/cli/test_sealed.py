@@ -231,3 +231,21 @@ def test_with_yes_nothing_is_asked(alice: Shell, bob: Shell, service: MemoryServ
     joined = bob("join", game, "--sealed", "--yes", terminal=True)
     assert (joined.code, "[y/N]" in joined.err) == (0, False), joined
     assert "This is a sealed game (beta)" in joined.err
+
+
+def test_a_rematch_says_and_asks_what_a_first_game_does(alice: Shell, bob: Shell, service: MemoryService) -> None:
+    game = begin(alice, bob, draws="--deposit-draws")
+    alice("resign", game, "--yes")
+    opened = alice("rematch", game, stdin="y\n", terminal=True)
+    assert opened.code == 0, opened
+    assert "This is a sealed game (beta)" in opened.err
+    assert "Does bob run this service?" in opened.err
+    assert "Your program keeps bob's draws until they are due." in opened.err
+    assert "Your program must run to release cards" in opened.err
+    other, before = opened.out.strip(), len(service.games)
+    joined = bob("rematch", game)
+    assert joined.code == 0, joined
+    for each in ("This is a sealed game (beta)", "Your program must run to release cards", "sealed.key"):
+        assert each in joined.err
+    assert len(service.games) == before
+    assert alice("show", other, "--json").json["status"] == "playing"

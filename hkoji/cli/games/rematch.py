@@ -12,6 +12,8 @@ from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
+    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.game.agreement import Agreement
     from hkoji.game.course import Course
 
 
@@ -24,7 +26,8 @@ def rematch(game: str, expires: str | None) -> None:
         if not out.json:
             _say_terms(course)
 
-    made = Rematches(client(), deposits=deposits_setting() is not False).make(before, seconds, agree)
+    arranged = Rematches(client(), deposits=deposits_setting() is not False, settle=_settle)
+    made = arranged.make(before, seconds, agree)
     position = made.position
     setup, short = position.course.setup, position.short
     kept = client().kept_game(position.game)
@@ -51,6 +54,12 @@ def rematch(game: str, expires: str | None) -> None:
     _say_next(made, short)
 
 
+def _settle(wish: SealedWish, opponent: str, agreement: Agreement, joins: bool) -> None:
+    from hkoji.cli.games import sealed as sealed_games  # other games need none of it
+
+    sealed_games.settle(wish, client().service(), opponent, agreement, joins=joins)
+
+
 def _say_terms(course: Course) -> None:
     setup = course.setup
     say_terms(setup.ruleset, setup.agreement._replace(series=None))  # a series is said with the score
@@ -73,4 +82,8 @@ def _say_next(made: Rematch, short: str) -> None:
                      command=command))  # fmt: skip
     else:
         out.say(tell("The rematch with {name} goes on already.", name=opponent))
+    if position.course.sealed is not None and made.how in (OPENED, JOINED):
+        from hkoji.cli.games import sealed as sealed_games
+
+        sealed_games.say_duties(position)
     out.say(tell("Then play it: {command}", command=f"hkoji play {short}"))
