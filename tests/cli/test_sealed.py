@@ -249,3 +249,13 @@ def test_a_rematch_says_and_asks_what_a_first_game_does(alice: Shell, bob: Shell
         assert each in joined.err
     assert len(service.games) == before
     assert alice("show", other, "--json").json["status"] == "playing"
+
+
+@pytest.mark.parametrize("words", [(), ("--link",)])
+def test_a_game_for_anybody_names_the_option_against_a_guest_who_runs_the_service(
+    alice: Shell, words: tuple[str, ...]
+) -> None:
+    advice = "open the game with --keep-draws"
+    assert advice in alice("new", "--sealed", *words).err
+    assert advice not in alice("new", "--sealed", "--keep-draws", *words).err
+    assert advice not in alice("new", *words).err

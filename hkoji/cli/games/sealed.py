@@ -64,6 +64,8 @@ def settle(
         )
         confirm(question, tell("not joined") if joins else tell("not opened"), yes=yes, about=about)
     if opponent is None:
+        if wish.deposits is None:
+            out.say(tell("If the guest may run this service, open the game with --keep-draws."))
         return
     choice = DepositChoice(client().home)
     runs = not choice.wanted(service, opponent)
