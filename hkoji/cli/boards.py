@@ -56,7 +56,8 @@ def _commands(made: Board) -> tuple[Choice, ...]:
             Choice(_("keep it"), f"hkoji export {game}", _("for anyone to check")),
         )
     if position.joinable:
-        join = Choice(_("join it"), f"hkoji join {game}")
+        option = "" if position.course.sealed is None else " --sealed"
+        join = Choice(_("join it"), f"hkoji join {game}{option}")
         return (join, Choice(_("decline it"), f"hkoji decline {game}")) if position.invited else (join,)
     if made.you and position.course.debtor == position.seat:
         return (Choice(_("release the card"), f"hkoji release {game}"),)

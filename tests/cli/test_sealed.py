@@ -259,3 +259,8 @@ def test_a_game_for_anybody_names_the_option_against_a_guest_who_runs_the_servic
     assert advice in alice("new", "--sealed", *words).err
     assert advice not in alice("new", "--sealed", "--keep-draws", *words).err
     assert advice not in alice("new", *words).err
+
+
+def test_an_open_game_is_shown_with_the_command_that_joins_it(alice: Shell, bob: Shell) -> None:
+    game = str(alice("new", "--sealed", "--json").json["game"])
+    assert f"hkoji join {game[:8]} --sealed" in bob("show", game).out

@@ -31,7 +31,7 @@ def test_the_page_of_a_link_says_that_a_sealed_game_is_played_by_a_program(
     phone.goto(f"{host.origin()}/i/{table.game}#{code}")
     said = phone.locator("#invite-says")
     expect(said).to_contain_text("This is a sealed game: it can only be played with the program hkoji")
-    expect(said).to_contain_text(f"hkoji show {table.game[:8]}")
+    expect(said).to_contain_text(f"hkoji join '{host.origin()}/i/{table.game}#{code}' --sealed")
     assert posts == []
 
 
@@ -53,3 +53,15 @@ def test_a_browser_with_a_players_key_shows_the_game_and_plays_nothing(
     phone.locator("body[data-ready]").wait_for()
     expect(phone.locator("[data-role=hand]")).to_have_count(0)
     expect(phone.locator("#play")).to_contain_text("here the game can only be watched")
+
+
+def test_the_page_of_an_open_sealed_game_says_how_it_is_joined(service: Service, host: Player, phone: Page) -> None:
+    guest = Player(service, f"guest-{secrets.token_hex(3)}").register()
+    table = ServedTable((host, guest), Hanamikoji())
+    table.go_on()
+    phone.goto(f"{host.origin()}/g/{table.game}")
+    expect(phone.locator("#play code")).to_have_text(f"hkoji join {table.game[:8]} --sealed")
+    while table.course.joinable:
+        table.go_on()
+    phone.reload()
+    expect(phone.locator("#play code")).to_have_text(f"hkoji show {table.game[:8]}")

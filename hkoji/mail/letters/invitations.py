@@ -54,7 +54,7 @@ class InvitationFacts(NamedTuple):
         if not self.held:
             asked = tell(
                 "You have a key of your own: join or decline with the program hkoji, by {join}.",
-                join=page.command(f"hkoji join {(self.game or '')[:8]}"),
+                join=page.command(f"hkoji join {(self.game or '')[:8]}{' --sealed' if self.sealed else ''}"),
             )
         until = self.expires or (self.agreement.expires if self.agreement else None)
         time = tell("You have until {time}.", time=page.moment(until, self.now, self.zone)) if until else ""

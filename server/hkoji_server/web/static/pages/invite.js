@@ -22,11 +22,11 @@ export async function run(context) {
   const here = visit(context, 'invite-says'), { act, copy, deeds, lang, say, session, tell } = here;
   const link = readLink(location.href), found = await obstacle();
   if (!link) return tell('invite-no-code');
-  const { hash } = location;
+  const { hash } = location, command = `hkoji join '${location.href}'`;
   for (const each of document.querySelectorAll('[hreflang]')) Object.assign(each, { hash, hidden: false });
   if (found) {
     show('elsewhere');
-    tell(`invite-${found}`, { command: `hkoji join '${location.href}'` });
+    tell(`invite-${found}`, { command });
   }
   const game = new Game(session, link.game);
   const seat = () => location.replace(`/g/${link.game}${game.seat ? '?side=guest' : ''}`);
@@ -103,6 +103,7 @@ export async function run(context) {
     show('terms', 'bring');
     return tell('invite-closed');
   });
+  if (failed?.key === 'dealer-sealed') tell('invite-sealed', { command });
   if (failed?.key !== 'other-origin') return;
   place('right').href = failed.values.origin + location.pathname + location.hash;
   show('right');
