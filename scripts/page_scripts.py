@@ -24,7 +24,7 @@ from tests.support.node_packages import PINS, node_packages
 ROOT: Final = Path(__file__).parents[1]
 WEB: Final = ROOT / "server" / "hkoji_server" / "web"
 COLUMNS: Final = 120
-BUDGET: Final = {"lines": 3_873, "bytes": 192_395, "bytes compressed": 49_990}
+BUDGET: Final = {"lines": 3_873, "bytes": 192_406, "bytes compressed": 49_990}
 """How much all scripts may have together; each is compressed by itself, as it is sent."""
 FORBIDDEN: Final = re.compile(
     r"innerHTML|outerHTML|insertAdjacent|document\.(?:write|cookie)|eval\(|new Function|DOMParser|XMLHttpRequest"

@@ -22,10 +22,12 @@ from hkoji_server.store.notices import outbox_row, writing
 
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.log.private_key import PrivateKey
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.couriers import Told, told
 from tests.support.push_service import Browser, base64url, proof_of
 from tests.support.receiver import Receiver, answers, hook
 from tests.support.rows import a_kept_channel
+from tests.support.sealed_service import ServedTable
 from tests.support.service import AT, Answer, Player, begin, two_players
 from tests.support.service_in_process import Inside, inside
 from tests.support.timed_games import a_gift, move_of, state, timed
@@ -264,6 +266,22 @@ def test_a_turn_is_pushed_with_what_a_webhook_is_told_and_no_card(pushing: Told,
     ]
     assert pushing.run(pushing.store.next_notice(["push"])) is not None  # its reminders
     assert other.course(game).actor is not None
+
+
+def test_a_push_of_a_release_that_is_owed_does_not_say_that_it_is_the_players_turn(
+    pushing: Told, browser: Browser, hook: Receiver
+) -> None:
+    players, sides = two_players(pushing.service), (browser, Browser(hook, "/other"))
+    for player, own in zip(players, sides, strict=True):
+        subscribed(pushing, player, own)
+    table = ServedTable(players, Hanamikoji(), agreement=DAYS, deposit=(False, False))
+    while table.course.debtor is None:
+        table.go_on()
+    debtor = table.course.debtor
+    pushing.deliver(TURN_WAIT)
+    pushing.deliver(2 * DAY)
+    told = [(each["event"], each["game"]) for each in sides[debtor].pushed()]
+    assert told[-2:] == [("release", table.game)] * 2
 
 
 def test_pushes_differ_in_nothing_that_a_push_service_could_read_the_game_from(

@@ -258,6 +258,10 @@ def test_the_service_worker_words_each_push_even_if_it_cannot_be_read(told: Push
     until(lambda: any(each["title"] == "Il tuo tempo sta per finire" for each in told.shown()))
     found = [each for each in told.shown() if each["data"] == game]
     assert [each["title"] for each in found] == ["Il tuo tempo sta per finire"]  # in place of the earlier one
+    told.deliver(json.dumps({**said, "event": "release"}))
+    until(lambda: any(each["title"].startswith("Your program owes a card") for each in told.shown()))
+    found = [each for each in told.shown() if each["data"] == game]
+    assert [each["body"].splitlines()[0] for each in found] == ["Against bob"]  # in place of the earlier one, too
     texts = [strange if isinstance(strange, str) else json.dumps(strange) for strange in STRANGE]
     told.deliver(texts[1])
     until(lambda: "There is news of your games" in [each["title"] for each in told.shown()])

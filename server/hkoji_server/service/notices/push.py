@@ -30,6 +30,8 @@ from hkoji_server.store.tables import Channel
 
 LONGEST_KEPT: Final = 28 * DAY
 """The most seconds for which a push service is asked to keep a push for a browser that is not there."""
+_RELEASE: Final = "release"
+"""The event of a push that tells a player of a turn, if only the player's program owes something in a sealed game."""
 _CODE_KEPT: Final = DAY
 _TURN: Final = (NoticeEvent.TURN, *REMINDERS)
 
@@ -61,7 +63,7 @@ class PushCourier(PostCourier):
     async def _post_notice(self, channel: Channel, notice: Notice) -> PostAnswer:
         said: dict[str, JsonValue] = {
             "deadline": notice.deadline,
-            "event": notice.event.value,
+            "event": _RELEASE if notice.release else notice.event.value,
             "game": notice.game,
             "opponent": notice.opponent,
         }

@@ -1,7 +1,7 @@
 // Shows what the service pushes, and opens the game. It answers no request and keeps nothing. The service puts two
 // values before this: TEXTS, the sentences in each language, and BASE, where the files are.
 const worker = /** @type {any} */ (globalThis);
-const TURN = ['turn', 'remind1', 'remind2'];
+const TURN = ['turn', 'remind1', 'remind2', 'release'];
 
 /** A notification, in the language of the page that has asked for it and the time of this device. @param {any} said */
 function worded({ event, game = '', opponent, deadline, lang }) {
