@@ -76,14 +76,18 @@ class DepositChoice:
         here = {**told.get(service.url, {}), name: runs}
         self._home.update_config(**{_OPERATORS: {**told, service.url: here}})
 
-    def wanted(self, service: Service, opponent: str | None) -> bool:
-        """Returns whether draws are deposited by default: not with a service that the opponent runs.
+    def runs(self, service: Service, name: str) -> bool | None:
+        """Returns whether a player runs the service, by the word of the player here or of the service itself.
 
-        The player may have said so, or the service.
+        Returns None if the service does not answer.
         """
-        if opponent is not None and self.told(service, opponent):
-            return False
+        if self.told(service, name):
+            return True
         try:
-            return opponent not in service.describe().operators
-        except HkojiError:  # without its word: as if it were run by the opponent
-            return False
+            return name in service.describe().operators
+        except HkojiError:
+            return None
+
+    def wanted(self, service: Service, opponent: str | None) -> bool:
+        """Returns whether draws are deposited by default: not if the opponent runs the service, or may run it."""
+        return opponent is None or self.runs(service, opponent) is False

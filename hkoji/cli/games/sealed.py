@@ -68,11 +68,11 @@ def settle(
             out.say(tell("If the guest may run this service, open the game with --keep-draws."))
         return
     choice = DepositChoice(client().home)
-    runs = not choice.wanted(service, opponent)
-    if not runs and wish.deposits is None and not yes and can_ask() and choice.told(service, opponent) is None:
+    runs = choice.runs(service, opponent)
+    if runs is False and wish.deposits is None and not yes and can_ask() and choice.told(service, opponent) is None:
         runs = _runs_service(opponent)
         choice.keep_told(service, opponent, runs)
-    deposits = not runs if wish.deposits is None else wish.deposits
+    deposits = runs is False if wish.deposits is None else wish.deposits
     if not deposits:
         out.say(
             tell(
