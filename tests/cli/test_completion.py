@@ -150,7 +150,7 @@ def test_games_against_a_bot_are_offered_to_play(place: Place, tmp_path: Path) -
         ("hkoji new --invite ", {"bob"}),
         ("hkoji trust ", {"bob"}),
         ("hkoji replay x --eyes ", {"all", "host", "guest", "spectator", "bob"}),
-        ("hkoji config ", {"lang", "deck", "always", "invites"}),
+        ("hkoji config ", {"lang", "deck", "always", "deposits", "invites"}),
         ("hkoji config invites ", {"everyone", "known", "nobody"}),
         ("hkoji decline x --why l", {"later", "longer"}),
         ("hkoji games --open --clock ", {"none", "fast", "days", "slow"}),
@@ -166,7 +166,7 @@ def test_games_against_a_bot_are_offered_to_play(place: Place, tmp_path: Path) -
         ("hkoji games --status ", {"open", "playing", "finished", "cancelled"}),
         ("hkoji help bot ", {"run", "list"}),
         ("hkoji bot ", {"run", "list"}),
-        ("hkoji re", {"replay", "register", "rekey", "rematch", "recover", "revoke", "resign"}),
+        ("hkoji re", {"replay", "register", "rekey", "release", "rematch", "recover", "revoke", "resign"}),
     ],
 )
 def test_names_are_offered(place: Place, line: str, expected: set[str]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from hkoji.bots.protocol import Bot
 from hkoji.bots.registry import BOTS, LEVELS, make_bot, make_program, plays
-from hkoji.cli.games.new import read_wish
 from hkoji.cli.games.show import show_position
 from hkoji.cli.output import client, out
 from hkoji.client import watching
@@ -45,6 +44,8 @@ def run(game: str, bot: Bot, *, once: bool, sealed: bool = False) -> None:
 
     A game that has to be joined is joined only if it is sealed with `sealed`, and not sealed without.
     """
+    from hkoji.cli.games.new import read_wish  # a list of bots needs none of it
+
     game, wish = client().find(game), read_wish(sealed=sealed, deposit=None, new_key=False)
     with contextlib.closing(bot):
         while True:

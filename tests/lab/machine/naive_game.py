@@ -158,6 +158,7 @@ class NaiveGame:
             "actor": self.actor,
             "to_move": self.to_move,
             "by_mail": {},
+            "dealer": "server/v1",
             "created": self.created,
             "updated": self.at,
             "result": result,
