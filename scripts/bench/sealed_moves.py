@@ -41,7 +41,7 @@ def run() -> None:
             f"  {words}: {sealed * 1000:.0f} ms, {sealed / plain:.2f} times as long as {plain * 1000:.0f} ms",
             flush=True,
         )
-        record(f"`hkoji move`, {words}: time", Figure(1 / sealed, plain / sealed, f"{shown(1 / plain)} the same move"))
+        record(f"`hkoji move`, {words}: time", Figure(1 / sealed, sealed / plain, f"{shown(1 / plain)} the same move"))
 
 
 def _play(homes: list[Path], taken: dict[tuple[bool, bool], list[float]]) -> None:
