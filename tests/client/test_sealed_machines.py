@@ -244,7 +244,7 @@ def test_an_old_copy_on_the_same_machine_does_not_undo_an_answer(
         shutil.move(copy.path, alice.path)
         copy = alice
     before = len(service.sent)
-    with service.showing(game, second), pytest.raises(TrustError, match="another second lock of round 1"):
+    with service.showing(game, second), pytest.raises(TrustError, match="another deck for round 1"):
         copy.position(game)
     assert len(service.sent) == before
     assert readable(service, game, "alice", bob) == {}
