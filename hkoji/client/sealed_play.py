@@ -1,8 +1,8 @@
 """Makes a player's entries in a sealed game, and keeps the rules that protect the player's cards.
 
 docs/spec/sealed.md, "How a client makes them". The log has been verified and is on disk before this module gives
-anything. A home answers only one second deck under a first lock that it has made. For one turn it signs only one choice
-of cards.
+anything. A machine answers only one second deck, under a first lock that was made on it. For one turn a home signs only
+one choice of cards.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class SealedPlayer:
         self._warned(lambda: self._sender.send(submission, known))
 
     def allow_here(self, known: KnownGame) -> bool:
-        """Notes that the player goes on in this home under the first lock of the round that another home has made.
+        """Notes that the player goes on here under the first lock of a round that was made on another machine.
 
         Returns whether there is such a lock. Raises `NoSodiumError`.
         """

@@ -139,7 +139,7 @@ def release(game: str | None, *, here: bool) -> None:
         raise UsageError(
             tell("--here needs a game"), hint=tell("nothing was changed; give the game: `hkoji release GAME --here`")
         )
-    found = [each for each in client().games(status="playing") if each.get("dealer") == SEALED_V1]
+    found = [each for each in client().service().own_games(status="playing") if each.get("dealer") == SEALED_V1]
     value, failed = [], None
     for each in found:
         try:

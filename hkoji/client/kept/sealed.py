@@ -25,7 +25,7 @@ class MissingSealedKeyError(StorageError):
 
 
 class OtherMachineError(IllegalError):
-    """A round can only be dealt from the home that has made its first lock."""
+    """A round can only be dealt from the machine that has made its first lock."""
 
 
 class SealedKeys:
