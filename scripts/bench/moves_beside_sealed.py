@@ -16,10 +16,9 @@ import http.client
 import json
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
@@ -27,6 +26,7 @@ from typing import Final
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.bench.floor import Floor
 from scripts.bench.moves import KEY, Found, apart, one_round, playing
+from scripts.bench.paced import paced
 from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import Prepared, prepare
 from scripts.bench.volley import Fire, generator
@@ -54,32 +54,17 @@ def _openings(service: Service, number: int) -> Iterator[Opening]:
         yield f"/v1/games/{table.game}/entries", json.dumps(sent.to_json()).encode()
 
 
-@contextmanager
-def _opening(service: Service, openings: Iterator[Opening], rate: int) -> Iterator[list[float]]:
+def _opening(service: Service, openings: Iterator[Opening], rate: int) -> AbstractContextManager[list[float]]:
     """Opens `rate` games a second for the duration of a block. Yields how long each took, in seconds."""
-    took: list[float] = []
-    ended = threading.Event()
 
-    def send() -> None:
-        with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection:
-            due = time.perf_counter()
-            while not ended.wait(max(0.0, due - time.perf_counter())):
-                path, body = next(openings)
-                began = time.perf_counter()
-                connection.request("POST", path, body, _JSON)
-                answer = connection.getresponse()
-                answer.read()
-                assert answer.status == 201, answer.status
-                took.append(time.perf_counter() - began)
-                due += 1 / rate
+    def send(connection: http.client.HTTPConnection) -> None:
+        path, body = next(openings)
+        connection.request("POST", path, body, _JSON)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 201, answer.status
 
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield took
-    finally:
-        ended.set()
-        thread.join()
+    return paced(service, rate, send)
 
 
 def _place_by_system(service: Service) -> None:

@@ -14,10 +14,9 @@ from __future__ import annotations
 import argparse
 import http.client
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from itertools import chain, cycle
 from pathlib import Path
 from statistics import median, quantiles
@@ -25,6 +24,7 @@ from typing import Final
 
 from scripts.bench.floor import Floor
 from scripts.bench.moves import KEY, Found, apart, one_round, playing
+from scripts.bench.paced import paced
 from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import Prepared, prepare
 from scripts.bench.volley import Fire, generator
@@ -40,30 +40,10 @@ def _game(prepared: Prepared) -> str:
     return prepared.new.summary.game
 
 
-@contextmanager
-def _reader(service: Service, games: Sequence[str]) -> Iterator[list[float]]:
+def _reader(service: Service, games: Sequence[str]) -> AbstractContextManager[list[float]]:
     """Asks for `RATE` pages a second for the duration of a block. Yields how long each took."""
-    took: list[float] = []
-    ended = threading.Event()
-
-    def read() -> None:
-        with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection:
-            due = time.perf_counter()
-            for game in cycle(games):
-                if ended.wait(max(0.0, due - time.perf_counter())):
-                    return
-                began = time.perf_counter()
-                _open(connection, f"/g/{game}")
-                took.append(time.perf_counter() - began)
-                due += 1 / RATE
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    try:
-        yield took
-    finally:
-        ended.set()
-        thread.join()
+    following = cycle(games)
+    return paced(service, RATE, lambda connection: _open(connection, f"/g/{next(following)}"))
 
 
 def _open(connection: http.client.HTTPConnection, path: str) -> int:
