@@ -69,12 +69,14 @@ def _prove(
 
     w_masks, w_chain, w_weighted, w_number = (nonce.scalar() for _ in range(4))
     w_links, w_weights = scalars(), scalars()
-    mixed = combine(*zip(coefficients, before, strict=True))
+    # The card at place i is number · before[order[i]], so that one product a card makes both halves of the sum.
+    own = {index: number * weight for index, weight in zip(order, w_weights, strict=True)}
+    mixed = [own[index] - w_number * each for index, each in enumerate(coefficients)]
     announced = (
         combine((w_masks, GENERATOR)),
         combine((w_chain, GENERATOR)),
         combine((w_weighted, GENERATOR), *zip(w_weights, bases, strict=True)),
-        combine(*zip(w_weights, lock.deck, strict=True), (-w_number, mixed)),
+        combine(*zip(mixed, before, strict=True)),
         combine((w_number, GENERATOR)),
         *(
             combine((w_link + w_weight * r, GENERATOR), (w_weight * u, blind))
