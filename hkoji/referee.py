@@ -34,7 +34,7 @@ from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, find_help
 from hkoji.game.held_keys import verify_gateway
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SpectatorKnowledge
-from hkoji.game.sealed_parts import GivePart, Parts
+from hkoji.game.parts import Parts
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.line import GENESIS, SERVER_NAME, Entry, Line, SignedReceipt, make_entry, make_receipt, sign_entry
@@ -47,6 +47,7 @@ from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:
     from hkoji.game.proving import ProofCheck
+    from hkoji.game.sealed_parts import GivePart
 
 Verify: TypeAlias = "Callable[[Sequence[ProofCheck]], None]"
 """Makes the checks of all proofs of an entry and of its deposit, in their order. Raises what they raise."""

@@ -14,7 +14,8 @@ from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Move, Release
 from hkoji.game.knowledge import SeatKnowledge
-from hkoji.game.sealed_parts import SALT, ClosePart, GivePart, HidePart, LockPart, Parts, ShowPart
+from hkoji.game.parts import Parts
+from hkoji.game.sealed_parts import SALT, ClosePart, GivePart, HidePart, LockPart, ShowPart
 from hkoji.game.sealing import (
     Acting,
     Demand,

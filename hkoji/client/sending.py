@@ -23,7 +23,6 @@ from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import time_of_record
-from hkoji.game.sealed_parts import GivePart
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.line import Entry, Line, parse_entry
@@ -32,6 +31,7 @@ from hkoji.log.statement import proof_message
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
+    from hkoji.game.sealed_parts import GivePart
     from hkoji.log.private_key import Signer
 
 _EITHER: Final = tell(

@@ -8,7 +8,7 @@ This module checks no signatures or receipts: the audit and the referee do that.
 from __future__ import annotations
 
 from enum import Enum, StrEnum, auto
-from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from hkoji.errors import (
     ForbiddenError,
@@ -23,16 +23,18 @@ from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.held_keys import Gateway, verify_mail
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.sealed_parts import NO_PARTS, Parts
-from hkoji.game.sealing import Sealed, draw
+from hkoji.game.parts import NO_PARTS, PART_KEYS, Parts
 from hkoji.game.setup import Setup
-from hkoji.log.canonical import JsonValue
+from hkoji.log.canonical import JsonValue, read_hex
 from hkoji.log.line import SERVER_NAME, Entry, verify_link
 from hkoji.log.mail_claim import MailClaim
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Close, Deal, Draw, Event, Outcome, Seat
 from hkoji.rules.protocol import DECISION_DUE, Due, State
+
+if TYPE_CHECKING:
+    from hkoji.game.sealing import Sealed
 
 
 class FaceDown(NamedTuple):
@@ -436,7 +438,7 @@ class Course(NamedTuple):
             event: Deal | Draw
             if state.due is Due.DRAW and state.actor is not None:
                 seat = state.actor
-                if sealed is not None and not sealed.now.is_given(draw(seat, draws[seat])):
+                if sealed is not None and sealed.waits(state, draws):
                     break
                 event = Draw(seat, knowledge.draw(state, seat, draws[seat]))
                 draws = (draws[0] + 1, draws[1]) if seat == 0 else (draws[0], draws[1] + 1)
@@ -457,6 +459,25 @@ class Course(NamedTuple):
         face_down = self.face_down if face_down is None else face_down
         after = Course(self.setup, self.seq, self.head, stage, state, draws, face_down, dealt, self.clock, sealed)
         return after, events
+
+
+def parts_of(fields: dict[str, JsonValue]) -> Parts:
+    """Reads the parts among the keys of a body; `NO_PARTS` if there are none.
+
+    Raises `MalformedError` or `NotUnderstoodError`.
+    """
+    if not fields.keys() & PART_KEYS:
+        return NO_PARTS
+    from hkoji.game import sealed_parts
+
+    return Parts(
+        lock=sealed_parts.read_lock(fields["lock"]) if "lock" in fields else None,
+        give=sealed_parts.read_give(fields["give"]) if "give" in fields else None,
+        show=sealed_parts.read_show(fields["show"]) if "show" in fields else None,
+        hide=sealed_parts.read_hide(fields["hide"]) if "hide" in fields else None,
+        close=sealed_parts.read_close(fields["close"]) if "close" in fields else None,
+        deposit=read_hex(fields["deposit"], "deposit") if "deposit" in fields else None,
+    )
 
 
 Applied: TypeAlias = tuple[Course, tuple[Event, ...]]

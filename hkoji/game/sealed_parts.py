@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError
-from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, exactly, read_hex
+from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, exactly
 from hkoji.messages.text import tell
 
 POINT: Final = 32
@@ -105,45 +105,13 @@ class ClosePart(NamedTuple):
         return {"card": self.card, "proof": encode_base64(self.proof)}
 
 
-class Parts(NamedTuple):
-    """The parts of one entry; None for those that it does not have."""
-
-    lock: LockPart | None = None
-    give: GivePart | None = None
-    show: ShowPart | None = None
-    hide: HidePart | None = None
-    close: ClosePart | None = None
-    deposit: str | None = None
-    """The SHA-256, in hex, of a share that went to the service with the entry."""
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """Returns the keys of a body."""
-        parts = zip(self._fields, self, strict=True)
-        return {name: part if isinstance(part, str) else part.to_json() for name, part in parts if part is not None}
-
-
-NO_PARTS: Final = Parts()
-PART_KEYS: Final = frozenset(Parts._fields)
-
-
-def read_parts(fields: dict[str, JsonValue]) -> Parts:
-    """Reads the parts among the keys of a body. Raises `MalformedError` or `NotUnderstoodError`."""
-    return Parts(
-        lock=_read_lock(fields["lock"]) if "lock" in fields else None,
-        give=read_give(fields["give"]) if "give" in fields else None,
-        show=_read_show(fields["show"]) if "show" in fields else None,
-        hide=_read_hide(fields["hide"]) if "hide" in fields else None,
-        close=_read_close(fields["close"]) if "close" in fields else None,
-        deposit=read_hex(fields["deposit"], "deposit") if "deposit" in fields else None,
-    )
-
-
 def points(raw: bytes) -> tuple[bytes, ...]:
     """Cuts bytes into points."""
     return tuple(raw[begin : begin + POINT] for begin in range(0, len(raw), POINT))
 
 
-def _read_lock(value: JsonValue) -> LockPart:
+def read_lock(value: JsonValue) -> LockPart:
+    """Reads a lock. Raises `MalformedError` or `NotUnderstoodError`."""
     fields = exactly(value, "lock", ("deck", "key", "proof", "salt"))
     deck = points(_bytes(fields["deck"], "lock", *(POINT * size for size in DECK_SIZES)))
     proof = _bytes(fields["proof"], "lock", POINT * (4 * len(deck) + 5))
@@ -164,7 +132,8 @@ def read_give(value: JsonValue) -> GivePart:
     return GivePart(tuple(positions), number, _bytes(fields["shares"], "give", POINT * len(at) + BRANCH))
 
 
-def _read_show(value: JsonValue) -> ShowPart:
+def read_show(value: JsonValue) -> ShowPart:
+    """Reads shown cards. Raises `MalformedError` or `NotUnderstoodError`."""
     fields = exactly(value, "show", ("copies", "proof"))
     copies = fields["copies"]
     if not isinstance(copies, list) or not 0 < len(copies) <= 4:
@@ -174,7 +143,8 @@ def _read_show(value: JsonValue) -> ShowPart:
     return ShowPart(names, _bytes(fields["proof"], "show", *lengths))
 
 
-def _read_hide(value: JsonValue) -> HidePart:
+def read_hide(value: JsonValue) -> HidePart:
+    """Reads hidden cards. Raises `MalformedError` or `NotUnderstoodError`."""
     if not isinstance(value, list) or not 0 < len(value) <= 2:
         raise MalformedError(tell("hide"), tell("it is not a list of one or two texts"))
     hidden = tuple(_bytes(each, "hide", *(POINT + BRANCH * tokens for tokens in _TOKENS)) for each in value)
@@ -183,7 +153,8 @@ def _read_hide(value: JsonValue) -> HidePart:
     return HidePart(hidden)
 
 
-def _read_close(value: JsonValue) -> ClosePart:
+def read_close(value: JsonValue) -> ClosePart:
+    """Reads a close. Raises `MalformedError` or `NotUnderstoodError`."""
     fields = exactly(value, "close", ("card", "proof"))
     return ClosePart(_card(fields["card"], "close"), _bytes(fields["proof"], "close", CLOSE))
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple, TypeVar
 
 from hkoji.errors import IllegalError, MalformedError
-from hkoji.game.sealed_parts import BRANCH, POINT, ClosePart, GivePart, LockPart, Parts
+from hkoji.game.parts import Parts
+from hkoji.game.sealed_parts import BRANCH, POINT, ClosePart, GivePart, LockPart
 from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Chance, Deal, Reveal, Seat

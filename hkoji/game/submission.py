@@ -14,7 +14,6 @@ from hkoji.errors import MalformedError, NotUnderstoodError, TooLargeError
 from hkoji.game.commitments import SALT_BYTES, Opening, parse_openings
 from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds.play import Move
-from hkoji.game.sealed_parts import GivePart, read_give
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.line import Entry, make_entry, parse_entry
 from hkoji.log.mail_claim import MailClaim
@@ -22,6 +21,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Due
 
 if TYPE_CHECKING:
+    from hkoji.game.sealed_parts import GivePart
     from hkoji.log.private_key import Signer
 
 MAX_SUBMISSION_BYTES: Final = 16384
@@ -75,7 +75,11 @@ def read_submission(value: JsonValue) -> Submission:
     if not isinstance(entry, str) or not isinstance(sig, str):
         raise MalformedError(tell("submission"), tell("entry and sig are not both text"))
     opening = parse_openings(value.get("opening", []))
-    deposit = read_give(value["deposit"]) if "deposit" in value else None
+    deposit = None
+    if "deposit" in value:
+        from hkoji.game.sealed_parts import read_give
+
+        deposit = read_give(value["deposit"])
     return Submission(parse_entry(entry), decode_base64(sig, "signature"), opening, deposit)
 
 

@@ -23,8 +23,8 @@ from hkoji.errors import ForbiddenError, HkojiError, IllegalError, TrustError
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import Open, Release, parse_body
+from hkoji.game.parts import Parts
 from hkoji.game.proving import EntryProofs
-from hkoji.game.sealed_parts import Parts
 from hkoji.log.line import format_log
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -23,8 +23,8 @@ from hkoji.client.sealing import Sealer
 from hkoji.errors import HkojiError, IllegalError, TrustError, UsageError
 from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds import Move, Open, Release, Seed
+from hkoji.game.parts import Parts
 from hkoji.game.replay import replay
-from hkoji.game.sealed_parts import Parts
 from hkoji.game.sealing import SealedRound
 from hkoji.log.canonical import JsonValue
 from hkoji.log.line import parse_log

@@ -14,7 +14,8 @@ from hkoji.game.agreement import DAY, Agreement, parse_time_control
 from hkoji.game.clock import add_seconds
 from hkoji.game.course import Course, EntryBody, Stage
 from hkoji.game.entry_kinds import Move, Release, Resign, Seed, Timeout
-from hkoji.game.sealed_parts import GivePart, Parts
+from hkoji.game.parts import Parts
+from hkoji.game.sealed_parts import GivePart
 from hkoji.game.submission import format_submission, parse_submission
 from hkoji.log.line import format_log
 from hkoji.rules.events import Seat

@@ -24,7 +24,7 @@ from hkoji.log.line import parse_log
 log = Path(sys.argv[1]).read_bytes()
 assert audit(log).ok
 assert replay(parse_log(log)).stop is None
-print(json.dumps([name for name in sys.modules if name.startswith(("hkoji.sealed", "hkoji.game.proving"))]))
+print(json.dumps([name for name in sys.modules if name.startswith(("hkoji.sealed", "hkoji.game.seal"))]))
 """
 
 
@@ -68,7 +68,7 @@ hkoji(alice, "replay", game)
 hkoji(alice, "export", game, "--kept")
 hkoji(alice, "evidence", game)
 used = ("nacl", "hkoji.sealed", "hkoji.client.seal", "hkoji.client.kept.sealed", "hkoji.cli.games.sealed")
-print(json.dumps([name for name in sys.modules if name.startswith((*used, "hkoji.game.proving"))]))
+print(json.dumps([name for name in sys.modules if name.startswith((*used, "hkoji.game.seal", "hkoji.game.proving"))]))
 """
 
 

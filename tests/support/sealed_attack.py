@@ -30,8 +30,9 @@ from hkoji.game.course import Course, EntryBody, Stage
 from hkoji.game.entry_kinds import Join, Move, Open, Release, Seed, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.held_keys import Gateway
+from hkoji.game.parts import Parts
 from hkoji.game.replay import replay
-from hkoji.game.sealed_parts import GivePart, LockPart, Parts
+from hkoji.game.sealed_parts import GivePart, LockPart
 from hkoji.game.sealing import owner
 from hkoji.game.submission import Submission, draft_entry, format_submission, parse_submission
 from hkoji.local.local_service import LocalGameFiles

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Move
-from hkoji.game.sealed_parts import NO_PARTS, ClosePart, GivePart, HidePart, LockPart, Parts, ShowPart
+from hkoji.game.parts import NO_PARTS, Parts
+from hkoji.game.sealed_parts import ClosePart, GivePart, HidePart, LockPart, ShowPart
 from hkoji.game.sealing import Acting, SealedRound, act, demand_of_move
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import DECISION_KINDS, Due

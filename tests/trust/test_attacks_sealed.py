@@ -21,8 +21,9 @@ from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import EntryBody
 from hkoji.game.entry_kinds import ChanceBody, Delegate, End, Join, Move, Open, Release, RevealBody, Seed, Unseal
 from hkoji.game.held_keys import certify
+from hkoji.game.parts import Parts
 from hkoji.game.replay import replay
-from hkoji.game.sealed_parts import GivePart, LockPart, Parts
+from hkoji.game.sealed_parts import GivePart, LockPart
 from hkoji.log.line import format_log
 from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey

@@ -7,26 +7,15 @@ from typing import ClassVar, NamedTuple
 from hkoji.errors import IllegalActionError, IllegalError, MalformedError
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
-from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage
+from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage, parts_of
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.sealed_parts import NO_PARTS, PART_KEYS, Parts, read_parts
-from hkoji.game.sealing import (
-    Acting,
-    Demand,
-    Sealed,
-    act,
-    demand_of_move,
-    demand_of_release,
-    deposit_place,
-    reveals,
-    turn_up,
-)
+from hkoji.game.parts import NO_PARTS, PART_KEYS, Parts
 from hkoji.log.canonical import JsonValue, read_hex
 from hkoji.log.line import SERVER_NAME, Entry, read_fields
 from hkoji.log.mail_claim import MAIL, MailClaim, read_mail
 from hkoji.messages.text import plural, tell
-from hkoji.rules.events import Event, Reveal, Seat
-from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden, State
+from hkoji.rules.events import Event, Reveal
+from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden
 
 
 class _MoveFields(NamedTuple):
@@ -53,7 +42,7 @@ class Move(_MoveFields, EntryBody):
         if not isinstance(action, str) or not 0 < len(action) <= 32:
             raise MalformedError(tell("move"), tell("action is not a move's text"))
         mail = read_mail(fields[MAIL]) if MAIL in fields else None
-        parts = read_parts(fields) if fields.keys() & PART_KEYS else NO_PARTS
+        parts = parts_of(fields)
         if "commit" not in fields:
             return cls(action, (), mail, parts)
         commit = fields["commit"]
@@ -97,7 +86,11 @@ class Move(_MoveFields, EntryBody):
             raise MalformedError(tell("move"), tell("a commitment is repeated"))
         sealed = course.sealed
         if sealed is not None:
-            sealed = self._show(sealed, course, entry, seat)
+            from hkoji.game import sealed_entries
+
+            if self.commit:
+                raise MalformedError(tell("move"), tell("a sealed game has no commitments"))
+            sealed = sealed_entries.shown(sealed, course, entry, self.action, self.parts)
         event = DECISION_KINDS[state.due](seat, knowledge.complete(ruleset, seat, entry.seq, self.action))
         try:
             applied = state.apply(event)
@@ -110,7 +103,7 @@ class Move(_MoveFields, EntryBody):
                 ) from error
             raise
         if sealed is not None:
-            sealed = self._give(sealed, course, applied, entry, seat)
+            sealed = sealed_entries.moved(sealed, course, entry, self.parts, applied)
             return course.advance(knowledge, (event,), applied, sealed=sealed)
         if not hidden:
             return course.advance(knowledge, (event,), applied)
@@ -119,28 +112,6 @@ class Move(_MoveFields, EntryBody):
             for part, (group, commit) in enumerate(zip(hidden, self.commit, strict=True))
         )
         return course.advance(knowledge, (event,), applied, face_down)
-
-    def _show(self, sealed: Sealed, course: Course, entry: Entry, seat: Seat) -> Sealed:
-        """Takes in the cards that a move of a sealed game shows or hides."""
-        if self.commit:
-            raise MalformedError(tell("move"), tell("a sealed game has no commitments"))
-        if course.state.due is Due.ACT:
-            acting = Acting(seat, self.action, entry.seq, entry.prev)
-            return sealed._replace(now=act(sealed.now, course.setup.ruleset, acting, self.parts))
-        if self.parts.show or self.parts.hide:
-            raise MalformedError(tell("move"), tell("only an action shows or hides cards"))
-        return sealed
-
-    def _give(self, sealed: Sealed, course: Course, applied: State, entry: Entry, seat: Seat) -> Sealed:
-        """Takes in what else a move of a sealed game must bring; `applied` is the position after its decision."""
-        ruleset, acts = course.setup.ruleset, course.state.due is Due.ACT
-        demand_of_move(sealed, applied, course.draws, seat, acts=acts).verify(tell("move"), self.parts, ruleset)
-        sealed = sealed.with_lock(seat, self.parts.lock, entry.prev)
-        if self.parts.close is not None:
-            sealed = sealed._replace(now=turn_up(sealed.now, ruleset, seat, self.parts.close))
-        sealed = sealed.with_give(self.parts.give)
-        place = deposit_place(sealed, applied, course.draws, seat)
-        return sealed.with_deposit(tell("move"), self.parts.deposit, place)
 
 
 class Release(NamedTuple("Release", [("parts", Parts)]), EntryBody):
@@ -158,7 +129,7 @@ class Release(NamedTuple("Release", [("parts", Parts)]), EntryBody):
         fields = read_fields(body, cls.KIND, (), ("close", "deposit", "give"))
         if "close" not in fields and "give" not in fields:
             raise MalformedError(tell("release"), tell("it brings nothing"))
-        return cls(read_parts(fields))
+        return cls(parts_of(fields))
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
@@ -172,34 +143,14 @@ class Release(NamedTuple("Release", [("parts", Parts)]), EntryBody):
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
         """Takes in the cards. At the end of a round both secrets are revealed with it."""
         course.expect(self.KIND, Stage.PLAY)
-        sealed, state, seat, ruleset = course.sealed, course.state, course.debtor, course.setup.ruleset
-        if sealed is not None and entry.by == SERVER_NAME:
-            return course.advance(knowledge, (), state, sealed=self._release_deposit(sealed, course))
-        if sealed is None or seat is None:
+        sealed, seat = course.sealed, course.debtor
+        if sealed is None or (seat is None and entry.by != SERVER_NAME):
             raise IllegalError(tell("{by} owes no release", by=entry.by))
-        turned: tuple[Reveal, ...] = ()
-        if state.due is Due.REVEAL:
-            if self.parts.close is None:
-                raise MalformedError(tell("release"), tell("it needs a close"))
-            sealed = sealed._replace(now=turn_up(sealed.now, ruleset, seat, self.parts.close))
-            turned = reveals(sealed, state)
-            for reveal in turned:
-                state = state.apply(reveal)
-        demand_of_release(sealed, state, course.draws, seat).verify(self.KIND, self.parts, ruleset)
-        after, events = course.advance(knowledge, turned, state, sealed=sealed.with_give(self.parts.give))
-        assert after.sealed is not None
-        place = deposit_place(after.sealed, after.state, after.draws, seat)
-        return after._replace(sealed=after.sealed.with_deposit(self.KIND, self.parts.deposit, place)), events
+        from hkoji.game import sealed_entries
 
-    def _release_deposit(self, sealed: Sealed, course: Course) -> Sealed:
-        """Takes in the draw that the service has kept, and nothing else."""
-        due = sealed.due_deposit(course.state, course.draws)
-        assert due is not None  # `Course.apply` has checked that the service owes it
-        Demand((due.round, (due.position,))).verify(self.KIND, self.parts, course.setup.ruleset)
-        give = self.parts.give
-        if self.parts.deposit is not None or give is None or give.digest != due.digest:
-            raise IllegalError(tell("it is not what was deposited"))
-        return sealed.with_give(give)
+        if seat is not None and entry.by != SERVER_NAME:
+            return sealed_entries.released(sealed, course, self.parts, seat, knowledge)
+        return course.advance(knowledge, (), sealed=sealed_entries.deposit_released(sealed, course, self.parts))
 
 
 class RevealBody(NamedTuple("RevealBody", [("openings", tuple[Opening, ...])]), EntryBody):

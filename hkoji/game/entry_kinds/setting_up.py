@@ -13,12 +13,11 @@ from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, Malforme
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import verify_entropy
-from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.course import Applied, Author, Course, EntryBody, Stage, parts_of
 from hkoji.game.dealer import Dealer, Publishes, Terms, parse_terms
 from hkoji.game.held_keys import GATEWAY, Gateway, HeldKey, mail_json, read_certified, strong_gateway
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.sealed_parts import NO_PARTS, PART_KEYS, Parts, read_parts
-from hkoji.game.sealing import Demand, Sealed, demand_of_seed, deposit_with_seed
+from hkoji.game.parts import NO_PARTS, Parts
 from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64, exactly, is_name, read_hex, read_signature
@@ -84,8 +83,12 @@ def begin(entry: Entry, body: EntryBody) -> Course:
     if not isinstance(body, Offer) or entry.by != SERVER_NAME:
         raise MalformedError(tell("log"), tell("its first entry is not the service's offer"))
     setup = Setup(entry.game, body.ruleset, body.terms, body.server_key, body.agreement)
-    sealed = Sealed() if body.terms.publishes is Publishes.NEVER else None
-    return Course(setup, 0, entry.head, Stage.OPEN, body.ruleset.initial(), sealed=sealed)
+    course = Course(setup, 0, entry.head, Stage.OPEN, body.ruleset.initial())
+    if body.terms.publishes is not Publishes.NEVER:
+        return course
+    from hkoji.game.sealing import Sealed
+
+    return course._replace(sealed=Sealed())
 
 
 class _OpenFields(NamedTuple):
@@ -112,7 +115,7 @@ class Open(_OpenFields, EntryBody):
         # All forms are checked before a weak key is refused, which an audit reports in a later step.
         commit, key = read_hex(fields["entropy_commit"], "entropy_commit"), read_key_form(fields["key"], "key")
         gateway, mail = read_certified(fields)
-        given, parts = fields["invite"], read_parts(fields) if "lock" in fields else NO_PARTS
+        given, parts = fields["invite"], parts_of(fields)
         if given is None:
             return cls(commit, require_strong(key), None, strong_gateway(gateway), mail, parts)
         if isinstance(given, dict) and "link" in given:
@@ -162,8 +165,9 @@ class Open(_OpenFields, EntryBody):
         )
         sealed = course.sealed
         if sealed is not None:
-            Demand(lock=True).verify(self.KIND, self.parts, setup.ruleset)
-            sealed = sealed.with_lock(0, self.parts.lock, entry.prev)
+            from hkoji.game import sealed_entries
+
+            sealed = sealed_entries.opened(sealed, course, entry, self.parts)
         return course._replace(setup=setup, stage=Stage.JOIN, sealed=sealed), ()
 
     @property
@@ -298,8 +302,7 @@ class Seed(_SeedFields, EntryBody):
         """Reads a body."""
         fields = read_fields(body, cls.KIND, ("entropy",), ("deposit", "give", "lock", MAIL))
         mail = read_mail(fields[MAIL], none=True) if MAIL in fields else None
-        parts = read_parts(fields) if fields.keys() & PART_KEYS else NO_PARTS
-        return cls(read_hex(fields["entropy"], "entropy"), mail, parts)
+        return cls(read_hex(fields["entropy"], "entropy"), mail, parts_of(fields))
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
@@ -316,9 +319,9 @@ class Seed(_SeedFields, EntryBody):
         setup = setup._replace(entropy=(self.entropy, guest) if seat == 0 else (host, self.entropy))
         sealed = course.sealed
         if sealed is not None:
-            demand_of_seed(setup.ruleset, seat).verify(self.KIND, self.parts, setup.ruleset)
-            sealed = sealed.with_lock(seat, self.parts.lock, entry.prev).with_give(self.parts.give)
-            sealed = sealed.with_deposit(self.KIND, self.parts.deposit, deposit_with_seed(setup.ruleset, seat))
+            from hkoji.game import sealed_entries
+
+            sealed = sealed_entries.seeded(sealed, course, entry, self.parts, seat)
         course = course._replace(sealed=sealed)
         if seat == 1:
             return course._replace(setup=setup, stage=Stage.HOST_SEED), ()
