@@ -33,22 +33,34 @@ SLACK = 120
 """Seconds that the keeper waits after a deadline, as the service has it by default."""
 NEVER_OUT = 10**7
 """So that time can pass between two requests although the test's process notes it only with the second one."""
+_LOOK = keeper.Keeper.look
 
 
 @contextmanager
 def inside_with_keeper(data: Path, **settings: Any) -> Iterator[Inside]:  # Any: arguments of `inside`
-    """A service for the duration of a block whose keeper looks often, and which notes no outage by itself."""
-    with patch.object(keeper, "KEEPER_PACE", 0.02), inside(data, **{"outage_after": NEVER_OUT, **settings}) as service:
+    """A service for the duration of a block. Its keeper looks only when it is let, and it notes no outage by itself.
+
+    A keeper that looked by itself could do so while a request waits for the store.
+    """
+
+    async def wait(_: keeper.Keeper) -> int:
+        return 0
+
+    with (
+        patch.object(keeper, "KEEPER_PACE", 0.02),
+        patch.object(keeper.Keeper, "look", wait),
+        inside(data, **{"outage_after": NEVER_OUT, **settings}) as service,
+    ):
         yield service
 
 
 def let_keepers_look(service: Inside) -> None:
-    """Waits until the keeper has looked once, from beginning to end."""
-    look, looked = keeper.Keeper.look, asyncio.Event()
+    """Waits until the keeper of `inside_with_keeper` has looked once, from beginning to end."""
+    looked = asyncio.Event()
 
     async def looking(self: keeper.Keeper) -> int:
         try:
-            return await look(self)
+            return await _LOOK(self)
         finally:
             looked.set()
 
