@@ -178,6 +178,7 @@ class Application:
                 players=Players(store, sources, settings, limits, origin=origin),
                 held_players=parts.held_players,
                 invitations=parts.invitations,
+                offers=parts.offers,
                 games=games,
                 statements=parts.statements,
                 views=GameViews(store, held, time, sources, key, cached=settings.cached_games),

@@ -93,10 +93,10 @@ def make_mail_parts(
     """
     own, require = own_address(settings), MailGrade(settings.mail_require)
     assert own is not None
-    held, games, players = parts.held, parts.games, parts.held_players
+    held, players = parts.held, parts.held_players
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
-    entries = MailEntries(store, held, games, parts.statements, sources)
-    game_commands = GameCommands(store, held, entries, games, parts.invitations, players, tokens)
+    entries = MailEntries(store, held, parts.games, parts.statements, sources)
+    game_commands = GameCommands(store, held, entries, parts.offers, parts.invitations, players, tokens)
     commands = MailCommands(store, tokens, players, game_commands.steps)
     orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, look_up=look_up, count=count)
     letters = LetterFacts(store, seats, tokens, time, settings, own=own, origin=origin)

@@ -193,7 +193,7 @@ def make_games_router(cases: UseCases) -> APIRouter:
     async def offer(request: models.OfferRequest, player: me) -> Response:
         """Creates a game for the caller to open."""
         ruleset, agreement = parse_ruleset(dict(request.ruleset)), read_agreement(request.agreement)
-        line = await cases.games.offer(ruleset, agreement, player, dealer=request.dealer)
+        line = await cases.offers.offer(ruleset, agreement, player, dealer=request.dealer)
         return JSONResponse({"game": line.entry.game, "line": line_to_json(line)}, 201)
 
     @router.get("/games/{game}", tags=["games"], **answering(wire.SpectatorModel, 200, 400, 404))

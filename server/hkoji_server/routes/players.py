@@ -128,7 +128,7 @@ def make_players_router(cases: UseCases) -> APIRouter:
     async def invite(request: MailInvitationRequest, player: me) -> Response:
         """Makes a key for somebody who will play by mail, and reserves the name until a game is opened with it."""
         if request.agreement is not None:
-            await cases.games.verify_invitation(read_agreement(request.agreement), player)
+            await cases.offers.verify_invitation(read_agreement(request.agreement), player)
         gateway = await cases.held_players.invite(request.name, request.address, request.lang, player)
         return JSONResponse(gateway.to_json(), 201)
 

@@ -17,6 +17,7 @@ from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import Invitations
+from hkoji_server.service.games.offers import Offers
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.games.talk import Talk
 from hkoji_server.service.games.views import GameViews
@@ -47,6 +48,7 @@ class UseCases:
     players: Players
     held_players: HeldPlayers
     invitations: Invitations
+    offers: Offers
     games: Games
     statements: GameStatements
     views: GameViews

@@ -1,4 +1,4 @@
-"""Games: offers and submissions.
+"""Games: submissions, and seats whose key was revoked.
 
 docs/spec/http.md, "Games". The referee is `hkoji.referee`; this module gives it a store. It keeps games it has seen
 lately as values, and never trusts them: the store's compare-and-swap decides, so any number of processes may run this
@@ -28,10 +28,8 @@ from hkoji.errors import (
     TooManyError,
 )
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Way
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer import SEALED_V1, SERVER_V1
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.entry_kinds.key_changes import Delegate, Revoke, Revoked
 from hkoji.game.entry_kinds.time import LapseReason
@@ -44,7 +42,6 @@ from hkoji.log.private_key import Signer
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_revocation
 from hkoji.messages.text import tell
-from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import (
     TRIES,
@@ -52,25 +49,16 @@ from hkoji_server.service.games.loaded_games import (
     LoadedGames,
     Submitted,
     append_of,
-    summarise,
     undecided,
     write_own,
 )
 from hkoji_server.service.games.proof_worker import ProofWorker
 from hkoji_server.service.games.submitted_proofs import SubmittedProofs
 from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.service.players.limits import (
-    AuthorCount,
-    RateLimits,
-    UncountedError,
-    offer_quota,
-    verify_agreement,
-    verify_dealer,
-)
-from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.settings import Settings
+from hkoji_server.service.players.limits import AuthorCount, RateLimits, UncountedError
+from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Append, NewGame
+from hkoji_server.store.game_values import Append
 from hkoji_server.store.players import verify_not_revoked
 from hkoji_server.store.tables import RetiredKey
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -84,19 +72,17 @@ class MailArrival(NamedTuple):
 
 
 class Games:
-    """Use cases that write to games. `signer` is the service's key."""
+    """Use cases that write to games that were offered. `signer` is the service's key."""
 
     def __init__(
         self,
         store: Store,
         held: LoadedGames,
         time: ServiceTime,
-        sources: ClockAndEntropy,
         signer: Signer,
         invitations: Invitations,
         held_players: HeldPlayers,
         limits: RateLimits,
-        settings: Settings,
         proofs: ProofWorker,
         seed_due: Callable[[str], None],
     ) -> None:
@@ -105,59 +91,11 @@ class Games:
         self._held_players = held_players
         self._seed_due = seed_due
         self._limits = limits
-        self._settings = settings
         self._invitations = invitations
         self._store = store
         self._held = held
         self._time = time
-        self._sources = sources
         self._signer = signer
-
-    async def verify_invitation(self, agreement: Agreement, host: str) -> None:
-        """Checks the agreement of a game to which `host` wants to invite somebody by mail, before that is done.
-
-        Raises `IllegalError` if the game could not be opened with it, `TooManyGamesError`, and `ClockError`.
-        """
-        await self._held_players.verify_offer(agreement, host, invites=True)
-        at = await self._time.time_of_record()
-        verify_agreement(agreement, at, self._settings)
-        if (quota := offer_quota(self._settings, at)) is not None:
-            await self._store.verify_may_offer(host, quota)
-
-    async def offer(
-        self,
-        ruleset: Ruleset,
-        agreement: Agreement,
-        player: str,
-        *,
-        game_id: str | None = None,
-        dealer: str = SERVER_V1,
-    ) -> Line:
-        """Creates a game that only `player` may open, by default with a random id, and returns its first line.
-
-        Raises `IllegalError` for an agreement beyond the limits, or a dealer that is not offered here,
-        `TooManyGamesError`, `ClockError`, and `StorageError` also if there is a game with that id.
-        """
-        verify_dealer(dealer, self._settings)
-        sealed = dealer == SEALED_V1
-        await self._held_players.verify_offer(agreement, player, sealed=sealed)
-        for _ in range(TRIES):
-            at = await self._time.time_of_record()
-            verify_agreement(agreement, at, self._settings)
-            game = game_id or self._sources.entropy(16).hex()
-            seed = None if sealed else self._sources.entropy(32).hex()
-            outages = self._time.outages
-            accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=at, agreement=agreement)
-            (line,) = accepted.lines
-            summary = summarise(accepted.refereed, created=accepted.refereed.at)
-            try:
-                quota = offer_quota(self._settings, at)
-                await self._store.add_game(NewGame(summary, line, seed, player, at, len(outages), quota))
-            except StaleDecisionError:
-                await self._time.read_outages()
-            else:
-                return line
-        raise undecided()
 
     async def submit(
         self,

@@ -9,6 +9,7 @@ from hkoji.log.private_key import Signer
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.offers import Offers
 from hkoji_server.service.games.proof_worker import ProofWorker
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.players.held_players import HeldPlayers
@@ -19,11 +20,12 @@ from hkoji_server.store.contract import Store
 
 
 class GameParts(NamedTuple):
-    """`games`, `statements` and `invitations` write to the games that `held` has loaded."""
+    """`offers` creates games. `games`, `statements` and `invitations` write to the games that `held` has loaded."""
 
     held: LoadedGames
     invitations: Invitations
     held_players: HeldPlayers
+    offers: Offers
     games: Games
     statements: GameStatements
     seed_due: asyncio.Queue[str]
@@ -49,18 +51,17 @@ def make_game_parts(
     invitations = Invitations(store, held, time, key)
     held_players = HeldPlayers(store, sources, key, settings, origin=origin)
     seed_due = asyncio.Queue[str]()
+    offers = Offers(store, time, sources, key, held_players, settings)
     games = Games(
         store,
         held,
         time,
-        sources,
         key,
         invitations,
         held_players,
         limits,
-        settings,
         proofs or ProofWorker(),
         seed_due=seed_due.put_nowait,
     )
     statements = GameStatements(store, held, time, key, limits)
-    return GameParts(held, invitations, held_players, games, statements, seed_due)
+    return GameParts(held, invitations, held_players, offers, games, statements, seed_due)

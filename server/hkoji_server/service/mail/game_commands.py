@@ -26,9 +26,9 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import RULESETS
-from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.offers import Offers
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, DraftText, OrderWork, part
 from hkoji_server.service.mail.commands import NotDoneError, Step, on_record
 from hkoji_server.service.mail.entries import MailEntries
@@ -84,7 +84,7 @@ class GameCommands:
         store: Store,
         held: LoadedGames,
         entries: MailEntries,
-        games: Games,
+        offers: Offers,
         invitations: Invitations,
         players: HeldPlayers,
         tokens: MailTokens,
@@ -92,7 +92,7 @@ class GameCommands:
         self._store = store
         self._held = held
         self._entries = entries
-        self._games = games
+        self._offers = offers
         self._invitations = invitations
         self._players = players
         self._tokens = tokens
@@ -199,7 +199,7 @@ class GameCommands:
             # A mail that is processed twice makes one game, whoever does it.
             made = DraftText(work.orders, work.grade, offered=await self._tokens.new_game(work.case.mail.digest))
             try:
-                await self._games.verify_invitation(agreement, host)
+                await self._offers.verify_invitation(agreement, host)
                 key = await self._key_of(name, address, work)
             except HkojiError:
                 # Another process may have been faster, and the invitation may have opened its game.
@@ -231,7 +231,7 @@ class GameCommands:
         if await self._store.head(game) is not None:
             return
         try:
-            await self._games.offer(ruleset, agreement, host, game_id=game)
+            await self._offers.offer(ruleset, agreement, host, game_id=game)
         except HkojiError:
             if await self._store.head(game) is None:
                 raise
