@@ -120,7 +120,6 @@ class Games:
         late = False
         tries = 0
         while True:
-            before = held
             try:
                 if entry.seq <= held.refereed.course.seq:
                     return await self._repeat(held.refereed, submission)
@@ -128,34 +127,31 @@ class Games:
                     raise refused
                 lines, after = await self._append(held, submission, arrival, count, proofs, current=current)
             except ConflictError:
-                held, current = await self._held.refresh(held), True
+                before, held, current = held, await self._held.refresh(held), True
                 if held.refereed.course.head == before.refereed.course.head:
                     raise
+                continue
             except StaleDecisionError as error:
                 tries += 1
                 if tries == TRIES:
                     raise undecided() from error
                 await self._time.read_outages()
-                held, current = await self._held.refresh(held), True
             except TimeOverError:
                 if late:
                     raise
                 # Another process may have kept a gift of time, or recorded an outage.
                 late = True
                 await self._time.read_outages()
-                held, current = await self._held.refresh(held), True
-            except (BusyError, ClockError):
-                raise
-            except HkojiError:
-                if current:
+            except HkojiError as error:
+                if current or isinstance(error, BusyError | ClockError):
                     raise
-                held, current = await self._held.refresh(held), True
             else:
                 self._held.keep(after)
                 course = after.refereed.course
                 if (seat := course.seed_seat) is not None and course.setup.held(seat):
                     self._seed_due(game)
                 return Submitted(lines, fresh=True)
+            held, current = await self._held.refresh(held), True
 
     async def recover(self, game: str, player: str, proof: str) -> Submitted:
         """Replaces a player's revoked key by their new one, if they owe the next entry. A second call changes nothing.
@@ -273,9 +269,6 @@ class Games:
             raise
         except NotFoundError:  # an offer that was removed because nobody had opened it
             self._held.forget(entry.game)
-            raise
-        except RevokedError:
-            count.give_back()
             raise
         except HkojiError:
             try:
