@@ -29,8 +29,9 @@ from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
 from hkoji_server.store.mail_values import MAIL_KIND, Mailbox
+from hkoji_server.store.player_tables import Player
 from hkoji_server.store.sqlite.store import SqliteStore
-from hkoji_server.store.tables import Player, row_of
+from hkoji_server.store.tables import row_of
 
 from hkoji.log.canonical import encode
 from hkoji.log.private_key import PrivateKey

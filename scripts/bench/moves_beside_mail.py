@@ -27,8 +27,9 @@ from typing import Final
 from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
 from hkoji_server.store.mail_values import Mailbox
+from hkoji_server.store.player_tables import Player
 from hkoji_server.store.sqlite.store import SqliteStore
-from hkoji_server.store.tables import Player, row_of
+from hkoji_server.store.tables import row_of
 
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from scripts.bench.memory import processor_seconds, server_seconds

@@ -24,12 +24,13 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Query
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import location_of, open_store
+from hkoji_server.store.player_tables import RetiredKey
 from hkoji_server.store.postgres import statements as said
 from hkoji_server.store.postgres import store as module
 from hkoji_server.store.postgres.connections import LostError, PostgresConnections, check_safe
 from hkoji_server.store.postgres.store import PostgresStore
 from hkoji_server.store.sql_steps import compiled
-from hkoji_server.store.tables import GameTable, RetiredKey
+from hkoji_server.store.tables import GameTable
 from sqlalchemy import Connection, create_engine, text
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError

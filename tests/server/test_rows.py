@@ -6,14 +6,16 @@ import ast
 from pathlib import Path
 
 import pytest
-from hkoji_server.store import mail_tables, tables
-from hkoji_server.store.tables import OperatorCode, RetiredKey, changed, row_of, rows_of
+from hkoji_server.store import mail_tables, player_tables, tables
+from hkoji_server.store.player_tables import OperatorCode, RetiredKey
+from hkoji_server.store.tables import changed, row_of, rows_of
 from sqlmodel import SQLModel
 
 ROOT = Path(__file__).parents[2]
+MODULES = (tables, player_tables, mail_tables)
 ROWS = {
     name: table
-    for module in (tables, mail_tables)
+    for module in MODULES
     for name, table in vars(module).items()
     if isinstance(table, type) and issubclass(table, SQLModel) and table is not SQLModel
 }
@@ -59,7 +61,7 @@ def test_no_program_makes_a_row_in_another_way_or_adds_one_to_a_session() -> Non
         imported = {
             each.asname or each.name
             for node in nodes
-            if isinstance(node, ast.ImportFrom) and node.module in (tables.__name__, mail_tables.__name__)
+            if isinstance(node, ast.ImportFrom) and node.module in {module.__name__ for module in MODULES}
             for each in node.names
             if each.name in ROWS
         }

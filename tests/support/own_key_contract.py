@@ -10,7 +10,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append
 from hkoji_server.store.mail_invitations import MailboxMove, NewMailbox
 from hkoji_server.store.mail_values import Mailbox, NewAnswer
-from hkoji_server.store.tables import Player
+from hkoji_server.store.player_tables import Player
 from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.errors import ConflictError, ForbiddenError, RevokedError

@@ -7,16 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
 from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey, MailDraft, MailEvidence
-from hkoji_server.store.tables import (
-    Channel,
-    KeptMessage,
-    KeptStatement,
-    OperatorCode,
-    Player,
-    RetiredKey,
-    changed,
-    row_of,
-)
+from hkoji_server.store.player_tables import OperatorCode, Player, RetiredKey
+from hkoji_server.store.tables import Channel, KeptMessage, KeptStatement, changed, row_of
 from sqlmodel import SQLModel
 
 R = TypeVar("R", bound=SQLModel)

@@ -14,7 +14,7 @@ import pytest
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary, NewGame, Query, Removed
-from hkoji_server.store.tables import Player
+from hkoji_server.store.player_tables import Player
 
 from hkoji.errors import (
     ConflictError,

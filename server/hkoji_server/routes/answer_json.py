@@ -14,7 +14,8 @@ from hkoji.log.line import Line, StoredLine, format_line, format_signed, format_
 from hkoji_server.service.games.statements import ClockReport, Stated
 from hkoji_server.service.games.views import OwnView
 from hkoji_server.store.game_values import FinishedGame, GameSummary
-from hkoji_server.store.tables import KeptMessage, Player, RetiredKey
+from hkoji_server.store.player_tables import Player, RetiredKey
+from hkoji_server.store.tables import KeptMessage
 
 
 def signed_json(text: str, sig: bytes) -> wire.Signed:

@@ -17,7 +17,7 @@ from hkoji_server.routes.plain import BEARER, client_address, logged_in
 from hkoji_server.routes.problems import answering
 from hkoji_server.routes.service import UseCases
 from hkoji_server.service.games.invitations import Choices
-from hkoji_server.store.tables import Player
+from hkoji_server.store.player_tables import Player
 
 
 class MailInvitationRequest(models.RequestModel):

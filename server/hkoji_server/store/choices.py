@@ -25,8 +25,9 @@ from sqlalchemy import (
 from hkoji.errors import ExistsError, IllegalError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import BOUNCE, MAILBOX, REPLY
+from hkoji_server.store.player_tables import BLOCK, PLAYER, SETTING
 from hkoji_server.store.sql_steps import SqlSteps, holding, transaction
-from hkoji_server.store.tables import BLOCK, CHANNEL, GAME, OUTBOX, PLAYER, SETTING, Channel, one_of, rows_of
+from hkoji_server.store.tables import CHANNEL, GAME, OUTBOX, Channel, one_of, rows_of
 
 MOST_BLOCKS: Final = 1000
 """How many players one player may block."""

@@ -36,7 +36,8 @@ from sqlalchemy.types import TypeEngine
 from hkoji.game.agreement import DAY
 from hkoji.game.course import OVER
 from hkoji_server.store.game_values import GameSummary, OpenFilter, Query
-from hkoji_server.store.tables import BLOCK, GAME
+from hkoji_server.store.player_tables import BLOCK
+from hkoji_server.store.tables import GAME
 
 Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
 Conditions = tuple[ColumnElement[bool], ...]

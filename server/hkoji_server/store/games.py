@@ -54,20 +54,17 @@ from hkoji_server.store.game_values import (
     Secrets,
 )
 from hkoji_server.store.migrate import verify_schema
+from hkoji_server.store.player_tables import CHALLENGE, CODE, PLAYER, TOKEN
 from hkoji_server.store.sql_steps import Row, SqlSteps, compiled, transaction
 from hkoji_server.store.tables import (
-    CHALLENGE,
-    CODE,
     DEPOSIT,
     ENTRY,
     GAME,
     OFFER,
     OPENING,
-    PLAYER,
     SECRET,
     SERVICE,
     STATEMENT,
-    TOKEN,
     KeptStatement,
     rows_of,
 )

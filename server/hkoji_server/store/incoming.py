@@ -50,9 +50,10 @@ from hkoji_server.store.mail_values import (
 )
 from hkoji_server.store.mailboxes import add_letter, change_mailbox
 from hkoji_server.store.outages import outage_number
+from hkoji_server.store.player_tables import OperatorCode
 from hkoji_server.store.players import held_key_of, keep_code
 from hkoji_server.store.sql_steps import SqlSteps, transaction, within
-from hkoji_server.store.tables import OperatorCode, one_of
+from hkoji_server.store.tables import one_of
 from hkoji_server.store.time_contract import StaleDecisionError, latest
 
 _NEW: Final = INCOMING.c.state == literal_column("'new'")

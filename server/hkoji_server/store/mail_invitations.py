@@ -47,10 +47,11 @@ from hkoji_server.store.mailboxes import (
     read_mailbox,
     set_state,
 )
+from hkoji_server.store.player_tables import PLAYER, Player
 from hkoji_server.store.players import held_key_of, register, void_code
 from hkoji_server.store.reservations import RESERVED, reserved_values, standing_at, used, verify_not_reserved
 from hkoji_server.store.sql_steps import SqlSteps, transaction
-from hkoji_server.store.tables import CHANNEL, PLAYER, Player
+from hkoji_server.store.tables import CHANNEL
 
 T = TypeVar("T")
 _YEAR: Final = 365 * DAY

@@ -29,25 +29,20 @@ from hkoji_server.store.location import Location, show_location, verify_exists
 from hkoji_server.store.mail_values import NO_GAME
 from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.outages import EVERY_OUTAGE, read_outage
+from hkoji_server.store.player_tables import CHALLENGE, CODE, PLAYER, RETIRED, TOKEN, Player
 from hkoji_server.store.sql_steps import Row
 from hkoji_server.store.tables import (
     BEAT,
-    CHALLENGE,
     CHANNEL,
-    CODE,
     DEPOSIT,
     ENTRY,
     GAME,
     OPENING,
     OUTBOX,
-    PLAYER,
-    RETIRED,
     SECRET,
     STATEMENT,
     TALK,
-    TOKEN,
     KeptStatement,
-    Player,
     rows_of,
 )
 

@@ -17,23 +17,10 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store.choices import remove_channels
 from hkoji_server.store.mail_tables import HELD_KEY
+from hkoji_server.store.player_tables import CHALLENGE, CODE, PLAYER, RETIRED, TOKEN, OperatorCode, Player, RetiredKey
 from hkoji_server.store.reservations import verify_not_reserved
 from hkoji_server.store.sql_steps import SqlSteps, holding, transaction
-from hkoji_server.store.tables import (
-    CHALLENGE,
-    CODE,
-    ENTRY,
-    GAME,
-    PLAYER,
-    RETIRED,
-    TOKEN,
-    OperatorCode,
-    Player,
-    RetiredKey,
-    one_of,
-    row_of,
-    rows_of,
-)
+from hkoji_server.store.tables import ENTRY, GAME, one_of, row_of, rows_of
 
 
 class CodeStore(SqlSteps):

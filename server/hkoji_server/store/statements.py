@@ -15,8 +15,9 @@ from hkoji.messages.text import tell
 from hkoji_server.store.game_values import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary, Hint
 from hkoji_server.store.mail_tables import HELD_KEY
 from hkoji_server.store.outages import no_more_outages
+from hkoji_server.store.player_tables import RETIRED
 from hkoji_server.store.sql_steps import Row, Values
-from hkoji_server.store.tables import GAME, RETIRED
+from hkoji_server.store.tables import GAME
 from hkoji_server.store.time_contract import StaleDecisionError
 
 PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated", "deadline")

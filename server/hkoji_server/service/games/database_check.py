@@ -27,8 +27,8 @@ from hkoji.messages.text import plural, tell
 from hkoji_server.service.games.loaded_games import hold, summarise
 from hkoji_server.store.game_values import GameSummary
 from hkoji_server.store.maintenance import Maintenance, StoredGame
+from hkoji_server.store.player_tables import Player
 from hkoji_server.store.statements import summary_values
-from hkoji_server.store.tables import Player
 
 MOST_FAULTS: Final = 1000
 _STATEMENTS: Final = (

@@ -59,8 +59,8 @@ from hkoji_server.service.players.limits import AuthorCount, RateLimits, Uncount
 from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append
+from hkoji_server.store.player_tables import RetiredKey
 from hkoji_server.store.players import verify_not_revoked
-from hkoji_server.store.tables import RetiredKey
 from hkoji_server.store.time_contract import StaleDecisionError
 
 

@@ -32,7 +32,7 @@ from hkoji_server.service.mail.seat_games import SeatGame
 from hkoji_server.store.mail_invitations import MailboxMove
 from hkoji_server.store.mail_tables import IncomingMail, MailDraft
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
-from hkoji_server.store.tables import OperatorCode
+from hkoji_server.store.player_tables import OperatorCode
 
 _SEVERAL: Final = "several"
 _LAST: Final = "last"

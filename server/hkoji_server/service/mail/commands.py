@@ -35,7 +35,8 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Query
 from hkoji_server.store.mail_invitations import MailboxMove
 from hkoji_server.store.mail_values import NO_GAME, STOPPED_EVENT, Mailbox
-from hkoji_server.store.tables import OperatorCode, row_of
+from hkoji_server.store.player_tables import OperatorCode
+from hkoji_server.store.tables import row_of
 from hkoji_server.store.time_contract import StaleDecisionError
 
 Step = Callable[[OrderWork], Awaitable[AnswerPart]]

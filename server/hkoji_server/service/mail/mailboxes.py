@@ -52,7 +52,8 @@ from hkoji_server.store.choices import MOST_CHANNELS, channel_exists
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_values import SHUT, Mailbox, mailbox_locked
-from hkoji_server.store.tables import RetiredKey, row_of
+from hkoji_server.store.player_tables import RetiredKey
+from hkoji_server.store.tables import row_of
 
 _AT_ONCE: Final = 4
 """How many of these mails DNS is asked about at the same time. More are dropped, so that no other mail waits."""

@@ -41,7 +41,8 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
 from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, Mailbox
-from hkoji_server.store.tables import Player, RetiredKey, row_of
+from hkoji_server.store.player_tables import Player, RetiredKey
+from hkoji_server.store.tables import row_of
 
 SILENT_DAYS: Final = 180
 """After how many days without a mail of its owner a mailbox may be somebody else's."""

@@ -31,8 +31,9 @@ from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
+from hkoji_server.store.player_tables import OperatorCode, Player, RetiredKey
 from hkoji_server.store.players import verify_not_revoked
-from hkoji_server.store.tables import OperatorCode, Player, RetiredKey, changed, row_of
+from hkoji_server.store.tables import changed, row_of
 
 
 class MadeCode(NamedTuple):

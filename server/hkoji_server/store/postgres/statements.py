@@ -39,6 +39,7 @@ from hkoji_server.store.games import COUNTED_OFFERS, FORGET_OFFERS, HEAD, NOTE_O
 from hkoji_server.store.incoming import HOLD_NEW, IS_NEW
 from hkoji_server.store.notices import KEY, RENEWED
 from hkoji_server.store.outages import no_more_outages
+from hkoji_server.store.player_tables import PLAYER, RETIRED
 from hkoji_server.store.sql_steps import Values, compiled
 from hkoji_server.store.statements import (
     OPEN_GAMES,
@@ -52,7 +53,7 @@ from hkoji_server.store.statements import (
     same_place,
     summary_values,
 )
-from hkoji_server.store.tables import CHANNEL, DEPOSIT, ENTRY, GAME, OPENING, OUTBOX, PLAYER, RETIRED, SECRET, STATEMENT
+from hkoji_server.store.tables import CHANNEL, DEPOSIT, ENTRY, GAME, OPENING, OUTBOX, SECRET, STATEMENT
 from hkoji_server.store.time_contract import latest
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's

@@ -69,13 +69,13 @@ from hkoji_server.store.game_values import Append, Decide, NewGame, OfferQuota
 from hkoji_server.store.games import CountedOffers, quota_values, verify_may_offer
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import ClosedMailError
+from hkoji_server.store.player_tables import RetiredKey
 from hkoji_server.store.players import look_at_invitations
 from hkoji_server.store.postgres import statements
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections, SerializableTransactions
 from hkoji_server.store.postgres.hints import PostgresHints
 from hkoji_server.store.sql_steps import Row, Values
 from hkoji_server.store.statements import hint_of, open_games_values, verify_may_open
-from hkoji_server.store.tables import RetiredKey
 from hkoji_server.store.time_contract import StaleDecisionError
 
 T = TypeVar("T")

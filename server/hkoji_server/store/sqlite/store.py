@@ -37,6 +37,7 @@ from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.notices import WANTING, outbox_rows, wanting_values, writing
 from hkoji_server.store.outages import outage_number
+from hkoji_server.store.player_tables import RetiredKey
 from hkoji_server.store.players import RETIRED_KEY, verify_not_revoked
 from hkoji_server.store.sql_steps import Row, Values, compiled
 from hkoji_server.store.sqlite.connections import DIALECT, SqliteReader, driver, open_engine
@@ -57,7 +58,7 @@ from hkoji_server.store.statements import (
     summary_values,
     verify_may_open,
 )
-from hkoji_server.store.tables import DEPOSIT, ENTRY, GAME, OPENING, SECRET, STATEMENT, RetiredKey, one_of
+from hkoji_server.store.tables import DEPOSIT, ENTRY, GAME, OPENING, SECRET, STATEMENT, one_of
 from hkoji_server.store.time_contract import UTC_CLOCK, Clock, StaleDecisionError, latest
 
 T = TypeVar("T")
