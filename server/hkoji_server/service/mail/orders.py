@@ -298,9 +298,9 @@ class MailOrders:
     async def _again(self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, now: str) -> MailOutcome:
         """Sends a player the letters that they have to answer now, once a day.
 
-            Anybody can write in the name of somebody else. So a person who was only invited gets nothing: they have not
-        # --- to the bare address --------------------------------------------------------------------------------------
-            programs that unsubscribe send it so.
+        Anybody can write in the name of somebody else. So a person who was only invited gets nothing: they have not
+        agreed to any letter, or have said that they want none. And `stop` is asked back: where addresses have no token,
+        mail programs that unsubscribe send it so.
         """
         player = mailbox.state in ("active", "stopped")
         if not player or sender_of(header, mailbox.address) is not MailSender.REGISTERED:
