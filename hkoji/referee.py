@@ -171,8 +171,7 @@ def accept(
         verify_gateway(body.certificate, entry.by, course.setup.server_key)
     openings = _keep(refereed, submission, body)
     at = _time_of_record(refereed, at, outages, came_by(entry))
-    knowledge = _knowledge(refereed.seed, openings)
-    after, events = course.apply(entry, body, knowledge)
+    after, events = course.apply(entry, body, _knowledge(refereed.seed, openings))
     _verify_deposit(after, body, submission)
     credit = _verify_in_time(refereed, after, body, at, gifts, outages)
     if course.sealed is not None:
@@ -184,19 +183,10 @@ def accept(
             checks.append(deposit_check(after, submission.deposit))
         if checks:
             (verify or _verify_here)(checks)
-    lines = [_receipted(entry, submission.sig, signer, at)]
     deposits = (*refereed.deposits, submission.deposit) if submission.deposit else refereed.deposits
     result = _keeping(RefereedGame(after, at, refereed.seed, openings, deposits))
-    if credit is not None:
-        line = _server_line(result, credit, signer, at)
-        lines.append(line)
-        result = result._replace(course=after.apply(line.entry, credit, knowledge)[0])
-    while (owed := _owed(result)) is not None:
-        line = _server_line(result, owed, signer, at)
-        lines.append(line)
-        after, more = result.course.apply(line.entry, owed, knowledge)
-        result, events = _keeping(result._replace(course=after)), events + more
-    return Accepted(tuple(lines), result, events)
+    lines = (_receipted(entry, submission.sig, signer, at),)
+    return _append_own(result, _owed(result) if credit is None else credit, signer, at, lines, events)
 
 
 def timeout(
@@ -383,20 +373,21 @@ def _verify_in_time(
     return entry_kinds.Credit(gift, lost) if gift or lost else None
 
 
-def _append_own(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer, at: str) -> Accepted:
-    """The service's entry with `body`, and what it owes after it."""
-    knowledge = _knowledge(refereed.seed, refereed.openings)
-    result, owed = refereed, body
-    lines: tuple[Line, ...] = ()
-    events: tuple[Event, ...] = ()
-    while True:
-        line = _server_line(result, owed, signer, at)
-        course, more = result.course.apply(line.entry, owed, knowledge)
-        result, lines, events = _keeping(result._replace(course=course, at=at)), (*lines, line), events + more
-        following = _owed(result)
-        if following is None:
-            return Accepted(lines, result, events)
-        owed = following
+def _append_own(
+    refereed: RefereedGame,
+    body: entry_kinds.EntryBody | None,
+    signer: Signer,
+    at: str,
+    lines: tuple[Line, ...] = (),
+    events: tuple[Event, ...] = (),
+) -> Accepted:
+    """The service's entry with `body`, if there is one, and what it owes after it, behind `lines` and `events`."""
+    while body is not None:
+        line = _server_line(refereed, body, signer, at)
+        course, more = refereed.course.apply(line.entry, body, _knowledge(refereed.seed, refereed.openings))
+        refereed, lines, events = _keeping(refereed._replace(course=course, at=at)), (*lines, line), events + more
+        body = _owed(refereed)
+    return Accepted(lines, refereed, events)
 
 
 def _knowledge(seed: str | None, openings: tuple[Opening, ...]) -> Knowledge:
