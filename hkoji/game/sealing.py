@@ -205,8 +205,8 @@ class Demand(NamedTuple):
 
 def demand_of_seed(ruleset: Ruleset, seat: Seat) -> Demand:
     """The parts that the `seed` of a seat must bring."""
-    other = 1 - seat
-    first = (draw(other, 0),) if fixed_starter(ruleset) == other else ()
+    other, state = 1 - seat, _after_first_deal(ruleset)
+    first = (draw(other, 0),) if state is not None and state.due is Due.DRAW and state.actor == other else ()
     return Demand((1, (*hand(other), *first)), lock=seat == 1)
 
 
@@ -239,8 +239,9 @@ def demand_of_release(sealed: Sealed, state: State, draws: tuple[int, int], seat
 
 def deposit_with_seed(ruleset: Ruleset, seat: Seat) -> tuple[int, int] | None:
     """The round and position that the `seed` of a seat may deposit: a first draw that is not given with it."""
-    other, starter = 1 - seat, first_actor(ruleset)
-    return (1, draw(other, 0)) if starter in (None, other) and fixed_starter(ruleset) != other else None
+    other, state = 1 - seat, _after_first_deal(ruleset)
+    may_come = state is None or (state.due is not Due.DRAW and state.actor == other)
+    return (1, draw(other, 0)) if may_come else None
 
 
 def deposit_place(sealed: Sealed, state: State, draws: tuple[int, int], seat: Seat) -> tuple[int, int] | None:
@@ -322,18 +323,6 @@ def _verify_unseen(now: SealedRound, copies: tuple[str, ...]) -> None:
         if copy in seen:
             raise IllegalError(tell("card {copy} has been shown already", copy=copy))
         seen.append(copy)
-
-
-def fixed_starter(ruleset: Ruleset) -> Seat | None:
-    """The seat whose draw is the first event after the first deal, if the ruleset alone decides that."""
-    state = _after_first_deal(ruleset)
-    return state.actor if state is not None and state.due is Due.DRAW else None
-
-
-def first_actor(ruleset: Ruleset) -> Seat | None:
-    """The seat that starts the first round, with a draw or a choice, if the ruleset alone decides that."""
-    state = _after_first_deal(ruleset)
-    return None if state is None else state.actor
 
 
 def _after_first_deal(ruleset: Ruleset) -> State | None:
