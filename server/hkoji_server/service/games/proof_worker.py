@@ -39,8 +39,6 @@ PATIENCE: Final = 30.0
 """The seconds that an entry may wait and be checked."""
 _LONGEST: Final = 10.0
 """The seconds that the proofs of an entry may take."""
-_ATTEMPTS: Final = 2
-"""The process may have been ended for a reason that has nothing to do with the entry."""
 _AGAIN: Final = 2
 _SOON: Final = 1
 
@@ -164,16 +162,13 @@ class ProofWorker:
         return None if verdict is None else verdict.error()
 
     async def _ask(self, checks: bytes) -> Verdict:
-        """Raises `TimeoutError`, and `OSError` or `EOFError` if the process has ended, each time."""
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                return await self._answer_of(await self._started(), checks)
-            except (OSError, EOFError) as error:
-                if isinstance(error, TimeoutError) or attempt == _ATTEMPTS:
-                    raise
-                await self._end()
-                log.warning("the process that checks proofs has ended; it is started again")
-        raise AssertionError
+        """Raises `OSError` or `EOFError` if the process has ended twice."""
+        try:
+            return await self._answer_of(await self._started(), checks)
+        except (OSError, EOFError):  # perhaps for a reason that has nothing to do with the entry
+            await self._end()
+            log.warning("the process that checks proofs has ended; it is started again")
+            return await self._answer_of(await self._started(), checks)
 
     async def _answer_of(self, process: Process, checks: bytes) -> Verdict:
         assert process.stdin is not None
