@@ -282,11 +282,7 @@ class Course(NamedTuple):
             return self.setup.server_key
         if (newcomer := body.newcomer_key()) is not None:
             return newcomer
-        seat = self.setup.require_seat(entry.by)
-        held = self.setup.held_key(seat)
-        if held is not None and body.mail is not None:
-            return held.gateway.key
-        key = self.setup.keys[seat]
+        key = self.setup.key_at(self.setup.require_seat(entry.by), entry.seq, by_mail=body.mail is not None)
         assert key is not None
         return key
 
@@ -317,8 +313,9 @@ class Course(NamedTuple):
         setup, _, _, stage, state, draws, face_down, dealt, clock, sealed = after
         if body.mail is not None and (signed_for := setup.seat_of(entry.by)) is not None:
             setup = setup.weaken(signed_for, body.mail)
-        if clock is not None:
-            clock = self._follow(clock, entry, body, seat)
+        if clock is not None and self.clock is not None:  # else the entry has just started it
+            assert entry.seen is not None
+            clock = clock.follow(body.effect, seat, entry.head, entry.seen, body.credited(clock.control))
         # Made field by field, here and in `advance`: `_replace` takes twice as long, and this is done for every entry.
         return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock, sealed), events
 
@@ -376,12 +373,6 @@ class Course(NamedTuple):
             return
         held = self.setup.held_key(seat)
         verify_mail(entry.by, body.mail, held=held is not None, least=held.grade if held else None)
-
-    def _follow(self, clock: GameClock, entry: Entry, body: EntryBody, seat: Seat | None) -> GameClock:
-        if self.clock is None:  # the entry has just started the clock
-            return clock
-        assert entry.seen is not None
-        return clock.follow(body.effect, seat, entry.head, entry.seen, body.credited(clock.control))
 
     # --- building blocks of the kinds -------------------------------------------------------------------------
 

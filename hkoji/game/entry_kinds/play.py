@@ -105,8 +105,6 @@ class Move(_MoveFields, EntryBody):
         if sealed is not None:
             sealed = sealed_entries.moved(sealed, course, entry, self.parts, applied)
             return course.advance(knowledge, (event,), applied, sealed=sealed)
-        if not hidden:
-            return course.advance(knowledge, (event,), applied)
         face_down = course.face_down + tuple(
             FaceDown(entry.seq, part, seat, state.round, commit, group.counts)
             for part, (group, commit) in enumerate(zip(hidden, self.commit, strict=True))
