@@ -20,7 +20,8 @@ from hkoji.audit.log_audit import AuditStep
 from hkoji.audit.times import TimedLine, TimedLog
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import Pace, add_seconds, counted
-from hkoji.game.entry_kinds import Annul, Credit, Release, Resign, Timeout, parse_body
+from hkoji.game.dealer import SealedDealer
+from hkoji.game.entry_kinds import Annul, ChanceBody, Credit, Release, Resign, Seed, Timeout, parse_body
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue
 from hkoji.log.game_statements import make_annul
@@ -240,11 +241,47 @@ def test_a_timeout_names_the_debtor(debt: str) -> None:
     # The same lie about the other seat, whose clock stands: it is never right.
     wrong = taken(table, Timeout(1 - debtor), None, at=add_seconds(table.at, 30 * DAY))
     found(table, wrong, AuditStep.REPLAY, "server")
-    table.time_out(left + 1)
-    assert table.lines[-2].entry.body == {"seat": debtor}
-    assert table.course.outcome == Outcome("timeout", 1 - debtor)
+    ended(table, debtor)
+
+
+def ended(table: ClockedTable, late: Seat) -> None:
+    """Checks that a seat which stops for good loses on time, and that nobody can play on."""
+    _, body = table.owed()
+    table.time_out(table.seconds_left() + 1)
+    assert table.lines[-2].entry.body == {"seat": late}
+    assert table.course.outcome == Outcome("timeout", 1 - late)
     assert table.lines[-1].entry.body["openings"] == []
+    refused(table, lambda: table.send(late, body), errors.GameOverError)
+    refused(table, lambda: table.send(1 - late, Resign()), errors.GameOverError)
     holds(table)
+
+
+def test_a_host_who_does_not_like_its_hand_loses_on_time_at_its_seed() -> None:
+    """It knows its hand and who starts, and no other seed helps it."""
+    ruleset = Hanamikoji("random")
+    table = ClockedTable(ruleset)
+    table.play(3)
+    seat, body = table.owed()
+    assert seat == table.course.actor == 0
+    assert isinstance(body, Seed)
+    sealed = table.course.sealed
+    assert sealed is not None
+    hand = table.sealers[0].cards(sealed.coming)
+    coin = SealedDealer(table.game, ruleset, *table.entropy).chance()
+    left = table.seconds_left()
+    seeded = fork(table)
+    seeded.send(seat, body, seconds=left)
+    assert seeded.course.sealed is not None
+    assert seeded.sealers[0].cards(seeded.course.sealed.now) == hand
+    assert coin is not None
+    assert seeded.public.steps[-1].body == ChanceBody(coin.first, coin.markers)
+    holds(seeded)
+    refused(table, lambda: table.send(seat, body, seconds=left + 1), errors.TimeOverError)
+    refused(table, lambda: table.time_out(left), errors.NotOverdueError)
+    other = body._replace(entropy="ab" * 32)
+    refused(table, lambda: table.send(seat, other), errors.CommitmentError)
+    found(table, taken(table, Timeout(1), None, at=add_seconds(table.at, 30 * DAY)), AuditStep.REPLAY, "server")
+    ended(table, 0)
 
 
 @every_debt
