@@ -364,7 +364,7 @@ def caught(
     return refusal.value
 
 
-def proven(service: HostileService, player: LocalPlayer, game: str) -> set[str]:
+def proven(service: MemoryService, player: LocalPlayer, game: str) -> set[str]:
     """The players and service that a stranger convicts from the player's file of evidence and the public keys."""
     written = player.client.evidence(game, cards=True)
     known = {name: parse_public_key(key) for name, key in service.players.items()}
