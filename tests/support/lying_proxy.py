@@ -24,6 +24,14 @@ class RawAnswer(NamedTuple):
         return self.line + b"\r\n" + head + f"Content-Length: {len(self.body)}\r\n\r\n".encode() + self.body
 
 
+class Request(NamedTuple):
+    """A request that has come."""
+
+    method: str
+    path: str
+    body: bytes
+
+
 _KEPT = ("content-type", "hkoji-time", "location")
 
 Change = Callable[[RawAnswer], bytes]
@@ -31,12 +39,14 @@ Change = Callable[[RawAnswer], bytes]
 
 
 class LyingProxy:
-    """The proxy; `change` can be exchanged at any time.
+    """The proxy; `change`, and the `port` of the service, can be exchanged at any time. It keeps the requests.
 
     Where no change looks at the honest answer, requests need not be passed on.
     """
 
     def __init__(self, port: int) -> None:
+        self.port = port
+        self.requests: list[Request] = []
         self.change: Change = RawAnswer.bytes
         self.passes_on = True
         proxy = self
@@ -47,11 +57,12 @@ class LyingProxy:
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(length) if length else None
+                proxy.requests.append(Request(self.command, self.path, body or b""))
                 if not proxy.passes_on:
                     self.wfile.write(proxy.change(RawAnswer(b"", (), b"")))
                     self.close_connection = True
                     return
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=60)
                 headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
                 connection.request(self.command, self.path, body, headers)
                 answer = connection.getresponse()

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -256,18 +257,26 @@ def machine(service: SealedService, name: str, folder: Path, patch: pytest.Monke
 
 
 def readable(service: SealedService, game: str, name: str, opponent: Opponent) -> dict[tuple[str, int], str]:
-    """The own cards of the player `name` that follow from everything that was ever sent, by the deck and the position.
+    """The own cards of the player `name` that follow from everything that was ever sent to the service."""
+    return cards_of(service.course(game), service.sent, name, opponent.sealed_key, [opponent.entropy])
 
-    The reader has all secrets of the opponent. A share takes the player's number off a point; then the reader takes off
-    its own. It knows a card that it has read once wherever the player's number is on it again.
+
+def cards_of(
+    course: Course, sent: Iterable[Submission], name: str, sealed_key: bytes, entropies: Collection[str]
+) -> dict[tuple[str, int], str]:
+    """The own cards of the player `name` that follow from everything that was sent, by the deck and the position.
+
+    The reader has all secrets of the opponent: the sealed key, and the entropies. A share takes the player's number off
+    a point; then the reader takes off its own. It knows a card that it has read once wherever the player's number is on
+    it again.
     """
-    course, combine = service.course(game), quickest()
+    game, combine = course.setup.game, quickest()
     points = card_points(course.setup.ruleset.name, course.setup.ruleset.pack)
     seat = course.setup.seat_of(name)
     assert seat is not None
     own, theirs = list[LockPart](), list[tuple[LockPart, str]]()
     shares = list[GivePart]()
-    for made in service.sent:
+    for made in (each for each in sent if each.entry.game == game):
         parts: Parts = parse_body(made.entry.kind, made.entry.body).parts
         if parts.lock is not None:
             if made.entry.by == name:
@@ -276,8 +285,8 @@ def readable(service: SealedService, game: str, name: str, opponent: Opponent) -
                 theirs.append((parts.lock, made.entry.prev))
         if made.entry.by == name:
             shares += [each for each in (parts.give, made.deposit) if each is not None]
-    seal = Seal(opponent.sealed_key, game, 1 - seat)
-    numbers = {_number(combine, seal, lock, prev, opponent.entropy) for lock, prev in theirs}
+    seal = Seal(sealed_key, game, 1 - seat)
+    numbers = {_number(combine, seal, lock, prev, entropies) for lock, prev in theirs}
     inverses = [pow(number, -1, ORDER) for number in numbers]
     decks = [lock.deck for lock in own] + [lock.deck for lock, _ in theirs]
     cards = dict(zip(points.points, points.cards, strict=True))
@@ -312,8 +321,8 @@ def _gives(combine: Any, share: ShareStatement, give: GivePart) -> bool:
     return True
 
 
-def _number(combine: Any, seal: Seal, lock: LockPart, prev: str, entropy: str) -> int:
-    for number in _ROUNDS:
+def _number(combine: Any, seal: Seal, lock: LockPart, prev: str, entropies: Collection[str]) -> int:
+    for number, entropy in product(_ROUNDS, entropies):
         found = seal.lock_number(number, prev, entropy, lock.salt.hex())
         if combine((found, GENERATOR)) == lock.key:
             return found
