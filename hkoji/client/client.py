@@ -23,7 +23,6 @@ from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.requests import naming_new_address
 from hkoji.client.service import Service
 from hkoji.client.transport import Transport
-from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, LoginError, NotFoundError, TrustError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
@@ -370,8 +369,10 @@ class Client:
             service.verify_submitted(submission, lines)
         except TrustError as error:
             if vault.exists:
+                from hkoji.client.refused import keep_refused  # most answers are accepted
+
                 with vault.locked():
-                    VerifiedLog(vault, service, None, self.say).keep_refused(error, vault.readable_lines(), lines)
+                    keep_refused(vault, service.pins, error, vault.readable_lines(), lines)
             raise
         return lines
 

@@ -24,12 +24,11 @@ from hkoji.client.moving import BoundGames, bound_games, goes_on
 from hkoji.client.requests import REPLACED, move_command
 from hkoji.client.sealed_cards import SealedCards
 from hkoji.client.transport import LATER, HttpAnswer, Transport
-from hkoji.client.verified_log import is_sealed
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
 from hkoji.game.agreement import format_duration
 from hkoji.game.course import Course
-from hkoji.game.replay import find_seat, replay
+from hkoji.game.replay import find_seat, is_sealed, replay
 from hkoji.messages.text import shorten, tell
 from hkoji.rules.events import Seat
 

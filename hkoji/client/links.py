@@ -15,10 +15,10 @@ from hkoji.client.identity import Identity
 from hkoji.client.kept.game import Vault
 from hkoji.client.log_checks import verify_game, verify_lines
 from hkoji.client.seats import InviteLink, verify_link
-from hkoji.client.verified_log import VerifiedLog, is_sealed
+from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import UsageError
 from hkoji.game.course import Course
-from hkoji.game.replay import replay, require_whole
+from hkoji.game.replay import is_sealed, replay, require_whole
 from hkoji.messages.text import tell
 from hkoji.service_url import parse_url
 

@@ -72,19 +72,23 @@ class SealedCards:
         self._public = require_whole(replay(lines[len(before.steps) :], SpectatorKnowledge(), after=before))
         return self._public
 
-    def replay_own(self, lines: Sequence[Line], public: Replay, seat: Seat) -> Replay:
-        """Returns the game of `lines` as the seat knows it; `public` is how everybody knows it.
+    def replay_own(self, lines: Sequence[Line], public: Replay, seat: Seat) -> tuple[Replay, bool]:
+        """Returns the game of `lines` as the seat knows it, and whether its cards cannot be read here.
 
-        Raises what `sealer` raises, and `TrustError` if a card that was given is none of the game.
+        `public` is how everybody knows the game; it is returned if the cards cannot be read. Raises `TrustError` if a
+        card that was given is none of the game.
         """
         course = public.steps[-1].course
         assert course.sealed is not None
         if not course.sealed.now.number:  # no card has been dealt
-            return public
-        knowledge = self.knowledge(public, seat)
+            return public, False
+        try:
+            knowledge = self.knowledge(public, seat)
+        except UNREADABLE:
+            return public, True
         before = self._own if _begins(lines, self._own) else NOTHING
         self._own = require_whole(replay(lines[len(before.steps) :], knowledge, after=before))
-        return self._own
+        return self._own, False
 
     def verify_coming(self, course: Course, seat: Seat, sealer: Sealer) -> None:
         """Checks the cards that a seat has got for a round that has not begun. Raises `TrustError` if they are none."""
@@ -93,7 +97,7 @@ class SealedCards:
             sealer.cards(course.sealed.coming)
 
     def knowledge(self, public: Replay, seat: Seat) -> SeatKnowledge:
-        """Returns all cards that a seat has got. Raises like `replay_own`."""
+        """Returns all cards that a seat has got. Raises what `sealer` raises, and `TrustError` like `replay_own`."""
         courses = [step.course for step in public.steps]
         sealer, found = self.sealer(courses[-1], seat), list[tuple[SealedRound, OwnCards]]()
         self.verify_coming(courses[-1], seat, sealer)

@@ -15,7 +15,7 @@ from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
 from hkoji.client.kept.home import MAIL_WISHES
 from hkoji.client.service import utc_now
-from hkoji.client.verified_log import KnownGame, VerifiedLog, verify_head
+from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import ConflictError, HkojiError, IllegalError, LoginError, NotShownError, RevokedError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import format_duration
@@ -23,6 +23,7 @@ from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import time_of_record
+from hkoji.game.replay import verify_head
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.line import Entry, Line, parse_entry
@@ -153,7 +154,9 @@ class EntrySender:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
             # there again.
             if not isinstance(error, NotShownError):
-                self.record.keep_refused(error, kept, lines)
+                from hkoji.client.refused import keep_refused  # most answers are accepted
+
+                keep_refused(self.vault, self.service.pins, error, kept, lines)
                 self.say(tell("warning: {reason}", reason=error))
                 self.say(error.hint)
             self.record.refresh(new)

@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.audit.checks import HEAD_SECONDS
-from hkoji.audit.evidence_file import EntryTree, of_game
 from hkoji.client.answers import ClockAnswer, ViewAnswer
 from hkoji.client.identity import Identity
-from hkoji.client.kept.evidence import KeptEvidence, ProofStrength, readable_view
+from hkoji.client.kept.evidence import KeptEvidence
 from hkoji.client.kept.game import Vault, VaultStamp
 from hkoji.client.log_checks import (
     LateLineError,
@@ -34,22 +33,23 @@ from hkoji.errors import HkojiError, InvalidError, NotFoundError, NotShownError,
 from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
-from hkoji.game.dealer import SEALED_V1
 from hkoji.game.position import Position, read_position
 from hkoji.game.replay import (
     KEEP_FOLDER,
     Replay,
     continue_own,
     find_seat,
+    is_sealed,
     replay,
     replay_own,
     require_whole,
     verify_growth,
+    verify_head,
     verify_view,
 )
 from hkoji.game.submission import Submission
 from hkoji.log.game_statements import HeadStatement, SignedHead
-from hkoji.log.line import Line, SignedEntry, format_line
+from hkoji.log.line import Line, SignedEntry
 from hkoji.log.statement import View
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
@@ -250,12 +250,7 @@ class VerifiedLog:
         """Returns a sealed game with the player's cards, and whether they cannot be read; any other game as it is."""
         if seat is None or not is_sealed(lines):
             return public, False
-        from hkoji.client.sealed_cards import UNREADABLE
-
-        try:
-            return self.sealed_cards.replay_own(lines, public, seat), False
-        except UNREADABLE:
-            return public, True
+        return self.sealed_cards.replay_own(lines, public, seat)
 
     # --- signed heads ---------------------------------------------------------------------------------------------
 
@@ -308,60 +303,10 @@ class VerifiedLog:
         try:
             yield
         except (TrustError, InvalidError) as error:
-            self.keep_refused(error, known, sent, view, head)
+            from hkoji.client.refused import keep_refused  # most answers are accepted
+
+            keep_refused(self.vault, self.service.pins, error, known, sent, view, head)
             raise
-
-    def keep_refused(
-        self,
-        error: HkojiError,
-        known: Sequence[Line],
-        sent: Sequence[Line],
-        view: SignedEntry | None = None,
-        head: SignedHead | None = None,
-    ) -> None:
-        """Keeps what the service has signed of `sent`, `view` and `head`; the hint of `error` then says so."""
-        error.hint = error.hint or tell("nothing was accepted")
-        if head is None and isinstance(error, LateLineError):
-            head = error.head
-        try:
-            kept = self._keep_refused(known, sent, view, head)
-        except StorageError as failed:
-            error.hint = tell("{hint}; what was refused could not be kept: {reason}", hint=error.hint, reason=failed)
-            return
-        command = f"hkoji evidence {self.vault.game[:8]}"
-        match kept:
-            case None:
-                return
-            case ProofStrength.NONE:
-                said = tell(
-                    "{hint}; what the service has signed is kept: `{command} --output FILE` writes it to a file",
-                    hint=error.hint,
-                    command=command,
-                )
-            case _:
-                said = tell(
-                    "{hint}; what the service has signed is kept, and is proof: "
-                    "`{command} --output FILE` writes it to a file",
-                    hint=error.hint,
-                    command=f"{command} --with-cards" if kept is ProofStrength.WITH_CARDS else command,
-                )
-        error.hint = said
-
-    def _keep_refused(
-        self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None, head: SignedHead | None
-    ) -> ProofStrength | None:
-        """Returns how much the kept statements prove; None if there was nothing to keep."""
-        from hkoji.audit.service_statements import ServiceStatements
-
-        game, key = self.vault.game, self.service.pins.server_key
-        views = readable_view(view)
-        heads = (head,) if head else ()
-        old = set(map(format_line, known))
-        lines = [line for line in sent if format_line(line) not in old]
-        statements = of_game((*lines, *views, *heads), game)
-        if key is None or not ServiceStatements(key, game, EntryTree(game, lines), views, heads).any:
-            return None
-        return self.evidence.refuse_and_weigh(game, known, statements, {**self.service.pins.every, "server": (key,)})
 
     # --- what is on disk ------------------------------------------------------------------------------------------
 
@@ -437,32 +382,6 @@ class VerifiedLog:
             position = read_position(result, seat, self.identity.name if self.identity else None)
         self._memory = KnownGame(stamp, lines, result, seat, view, made, position, missing)
         return self._memory
-
-
-def is_sealed(lines: Sequence[Line]) -> bool:
-    """Returns whether a log is that of a sealed game."""
-    match lines[0].entry.body.get("dealer") if lines else None:
-        case {"name": str(name)}:
-            return name == SEALED_V1
-        case _:
-            return False
-
-
-def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
-    """Checks the service's last entry against the log kept here. Raises `TrustError` if they do not agree.
-
-    The service's log must not be shorter. If both have the same length, their last entries must be equal.
-    """
-    if not kept:
-        return
-    last = kept[-1].entry
-    if seq < last.seq:
-        raise TrustError(
-            tell("the service's log ends at entry {seq}, and you have seen entry {last}", seq=seq, last=last.seq),
-            hint=KEEP_FOLDER,
-        )
-    if seq == last.seq and head != last.head:
-        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=KEEP_FOLDER)
 
 
 def _made_for(lines: Sequence[Line], openings: Iterable[Opening]) -> tuple[Opening, ...]:

@@ -16,6 +16,7 @@ from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustErr
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
+from hkoji.game.dealer import SEALED_V1
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, EntryBody, begin, parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge, SpectatorKnowledge
 from hkoji.log.line import Entry, Line
@@ -118,6 +119,15 @@ KEEP_FOLDER: Final = tell(
 """The hint of an error about a service that contradicts itself."""
 
 
+def is_sealed(lines: Sequence[Line]) -> bool:
+    """Returns whether a log is that of a sealed game."""
+    match lines[0].entry.body.get("dealer") if lines else None:
+        case {"name": str(name)}:
+            return name == SEALED_V1
+        case _:
+            return False
+
+
 def find_seat(lines: Iterable[Line], name: str, keys: Collection[PublicKey]) -> Seat | None:
     """Finds the seat that a player, given by name and keys, has taken in a log; None if there is none."""
     for line in lines:
@@ -127,6 +137,23 @@ def find_seat(lines: Iterable[Line], name: str, keys: Collection[PublicKey]) -> 
             if body.newcomer_key() in keys:
                 return 0 if isinstance(body, entry_kinds.Open) else 1
     return None
+
+
+def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
+    """Checks the service's last entry against the log kept here. Raises `TrustError` if they do not agree.
+
+    The service's log must not be shorter. If both have the same length, their last entries must be equal.
+    """
+    if not kept:
+        return
+    last = kept[-1].entry
+    if seq < last.seq:
+        raise TrustError(
+            tell("the service's log ends at entry {seq}, and you have seen entry {last}", seq=seq, last=last.seq),
+            hint=KEEP_FOLDER,
+        )
+    if seq == last.seq and head != last.head:
+        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=KEEP_FOLDER)
 
 
 def verify_view(view: View, course: Course, seat: Seat) -> None:
