@@ -166,15 +166,11 @@ class ClientGame:
         if self._sender.delegate(known):
             known = self._fresh()
         course, seat = known.position.course, known.seat
-        if course.sealed is not None and not deals:
+        if seat is None or seat not in (course.debtor, course.seed_seat) or (course.sealed is not None and not deals):
             return known.position
-        if seat is not None and course.debtor == seat:
-            return self._owed(known, lambda: self._released(known))
-        if seat is None or course.seed_seat != seat:
-            return known.position
-        if course.sealed is not None:
-            return self._owed(known, lambda: self._reveal(known, seat))
-        return self._reveal(known, seat)
+        if course.sealed is None:
+            return self._reveal(known, seat)
+        return self.sealed.settle(known, lambda: self._reveal(known, seat), lambda: self._settled(timed=False))
 
     def _reveal(self, known: KnownGame, seat: Seat) -> Position:
         """Sends the player's `seed`, and returns the game. Says why if it cannot."""
@@ -189,35 +185,13 @@ class ClientGame:
             return known.position
         return self._fresh().position
 
-    def _released(self, known: KnownGame) -> Position:
-        """Sends the `release` that the player owes, and returns the game."""
-        self.sealed.release(known)
-        return self._settled(timed=False)
-
-    def _owed(self, known: KnownGame, send: Callable[[], Position]) -> Position:
-        """Sends what the player owes in a sealed game, and returns the game. Says why if this home cannot."""
-        from hkoji.client.kept.sealed import OtherMachineError
-        from hkoji.client.sealed_cards import UNREADABLE
-
-        try:
-            return send()
-        except (*UNREADABLE, OtherMachineError) as error:
-            self._say(tell("game {short}: {reason}", short=known.position.short, reason=error))
-            self._say(error.hint)
-            return known.position
-
     def release_here(self) -> Position:
         """Goes on in this home with a round that the player has locked on another machine, and returns the game.
 
         Raises `IllegalError` if there is no such round.
         """
         self._deliver_waiting()
-        known = self.record.refresh()
-        if not self.sealed.allow_here(known):
-            raise IllegalError(
-                tell("in game {short} no round waits for another machine", short=known.position.short),
-                hint=tell("nothing was changed"),
-            )
+        self.sealed.allow_here(self.record.refresh())
         return self._settle()
 
     # --- own entries ----------------------------------------------------------------------------------------------
@@ -308,7 +282,8 @@ class ClientGame:
         """Raises `MissingSealedKeyError` or `NoSodiumError` if the player's cards in a sealed game cannot be read."""
         known = self.record.require()
         if known.sealed_key_missing:
-            self.sealed.require_cards(known)
+            assert known.seat is not None
+            self.record.sealed_cards.sealer(known.position.course, known.seat)
 
     def resign(self) -> MadeMove:
         """Gives the game up. It opens no card of a sealed game. Raises `IllegalError` before anyone has joined."""

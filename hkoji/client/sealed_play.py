@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.kept.sealed import LockNotes, OtherMachineError, SealedNotes
+from hkoji.client.sealed_cards import UNREADABLE
 from hkoji.client.sealed_choices import DepositChoice, SealedWish, prepare
 from hkoji.client.sealing import Made
 from hkoji.client.sending import EntrySender
@@ -90,7 +91,22 @@ class SealedPlayer:
             body, deposit = entry_kinds.Seed(entropy, None, made.body), made.deposit
         self._send(course, seat, body, deposit)
 
-    def release(self, known: KnownGame) -> None:
+    def settle(self, known: KnownGame, reveal: Callable[[], Position], again: Callable[[], Position]) -> Position:
+        """Sends the `release` or the `seed` that the player owes, and returns the game. Says why if this home cannot.
+
+        `reveal` sends a `seed`, and `again` looks for what is owed after a `release`. Both return the game.
+        """
+        try:
+            if known.position.course.debtor != known.seat:
+                return reveal()
+            self._release(known)
+            return again()
+        except (*UNREADABLE, OtherMachineError) as error:
+            self._sender.say(tell("game {short}: {reason}", short=known.position.short, reason=error))
+            self._sender.say(error.hint)
+            return known.position
+
+    def _release(self, known: KnownGame) -> None:
         """Sends the `release` that the player owes."""
         course, seat = known.position.course, known.seat
         assert seat is not None
@@ -146,31 +162,28 @@ class SealedPlayer:
         lines = (Line(draft.entry, b""),)  # nothing is signed
         return read_position(require_whole(replay(lines, cards, after=known.replay)), seat, name)
 
-    def require_cards(self, known: KnownGame) -> None:
-        """Raises an error of `UNREADABLE` if the player's cards cannot be read here."""
-        assert known.seat is not None
-        self.cards.sealer(known.position.course, known.seat)
-
     def send_move(self, submission: Submission, known: KnownGame) -> None:
         """Sends a move that `move` has returned."""
         self._warned(lambda: self._sender.send(submission, known))
 
-    def allow_here(self, known: KnownGame) -> bool:
+    def allow_here(self, known: KnownGame) -> None:
         """Notes that the player goes on here under the first lock of a round that was made on another machine.
 
-        Returns whether there is such a lock. Raises `NoSodiumError`.
+        Raises `IllegalError` if there is no such lock, and `NoSodiumError`.
         """
         sodium.require()
         course, seat = known.position.course, known.seat
-        if course.sealed is None or seat is None:
-            return False
-        for dealt in (course.sealed.coming, course.sealed.now):
-            if len(dealt.decks) == len(dealt.keys) and self._is_first(known, seat, dealt.decks[0]):
-                lock = _name(dealt.decks[0])
-                if not self._locks.has(lock):
-                    self._locks.answer(lock, _name(dealt.decks[1]))
-                    return True
-        return False
+        if course.sealed is not None and seat is not None:
+            for dealt in (course.sealed.coming, course.sealed.now):
+                if len(dealt.decks) == len(dealt.keys) and self._is_first(known, seat, dealt.decks[0]):
+                    lock = _name(dealt.decks[0])
+                    if not self._locks.has(lock):
+                        self._locks.answer(lock, _name(dealt.decks[1]))
+                        return
+        raise IllegalError(
+            tell("in game {short} no round waits for another machine", short=known.position.short),
+            hint=tell("nothing was changed"),
+        )
 
     def _stored(self, course: Course, kind: type[_Body]) -> tuple[_Body | None, GivePart | None]:
         """Returns the body of an entry of a kind that was signed here to follow `course`, with its deposit."""
