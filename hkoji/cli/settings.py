@@ -172,12 +172,12 @@ def check_always(value: str, source: str = "") -> None:
         )
 
 
-def deposits_setting() -> bool | None:
-    """Whether draws of sealed games are to be deposited; None if that is not set. Raises `UsageError`."""
+def deposits_draws() -> bool:
+    """Whether draws of sealed games may be deposited. Raises `UsageError` for an unknown value."""
     value, source = in_use("deposits")
     if value is not None:
         check_deposits(value, source)
-    return None if value is None else value == "on"
+    return value != "off"
 
 
 def check_deposits(value: str, source: str = "") -> None:

@@ -40,7 +40,7 @@ from hkoji.service_url import parse_url
 if TYPE_CHECKING:
     from hkoji.client.key_changes import KeyChanges
     from hkoji.client.news import PlayerNews
-    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.client.seats import SealedWish
 
 _LISTED: Final = 8
 

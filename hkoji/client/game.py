@@ -26,9 +26,8 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 
 if TYPE_CHECKING:
-    from hkoji.client.sealed_choices import SealedWish
     from hkoji.client.sealed_play import SealedPlayer
-    from hkoji.client.seats import SeatTaker
+    from hkoji.client.seats import SealedWish, SeatTaker
     from hkoji.client.talk import GameTalk
 
 

@@ -25,7 +25,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:
-    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.client.seats import SealedWish
 
 _SERIES_BYTES: Final = 16
 

@@ -53,7 +53,7 @@ from hkoji.rules.events import Seat
 if TYPE_CHECKING:
     from hkoji.client.client import Client
     from hkoji.client.game import ClientGame
-    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.client.seats import SealedWish
 
 OPENED: Final = "opened"
 JOINED: Final = "joined"
@@ -309,7 +309,7 @@ class Rematches:
         if wanted.course.sealed is None:
             return None
         from hkoji.client.kept.sealed import SealedNotes
-        from hkoji.client.sealed_choices import SealedWish
+        from hkoji.client.seats import SealedWish
 
         before = SealedNotes(Vault(self._client.home.game_folder(wanted.game))).deposits
         return SealedWish(None if self._deposits and before is not False else False)

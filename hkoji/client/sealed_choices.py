@@ -6,7 +6,7 @@ docs/spec/sealed.md, "How a client makes them".
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.client.kept.files import intact
 from hkoji.client.kept.home import Home
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
 _OPERATORS: Final = "operators"
 """The key of the settings with what the player has said about operators: by the service's URL and the name."""
-
-
-class SealedWish(NamedTuple):
-    """The wish of a player who opens or joins a sealed game.
-
-    `deposits` says whether draws are deposited; None leaves it to `DepositChoice`. With `new_key` a new sealed key is
-    made, although the player may have one on another machine.
-    """
-
-    deposits: bool | None = None
-    new_key: bool = False
 
 
 def prepare(home: Home, service: Service, name: str, *, new_key: bool = False) -> None:

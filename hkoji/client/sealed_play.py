@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from hkoji.client.answers import REFUSALS
 from hkoji.client.kept.sealed import LockNotes, OtherMachineError, SealedNotes
 from hkoji.client.sealed_cards import UNREADABLE
-from hkoji.client.sealed_choices import DepositChoice, SealedWish, prepare
+from hkoji.client.sealed_choices import DepositChoice, prepare
 from hkoji.client.sealing import Made
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import utc_now
@@ -69,11 +69,11 @@ class SealedPlayer:
 
     # --- entries --------------------------------------------------------------------------------------------------
 
-    def prepare(self, wish: SealedWish) -> None:
+    def prepare(self, deposits: bool | None, *, new_key: bool) -> None:
         """Makes what the player needs before a seat is taken, and keeps the wish. Raises what `prepare` raises."""
-        prepare(self._sender.service.home, self._sender.service, self._sender.player().name, new_key=wish.new_key)
-        if wish.deposits is not None:
-            self.notes.keep_deposits(wish.deposits)
+        prepare(self._sender.service.home, self._sender.service, self._sender.player().name, new_key=new_key)
+        if deposits is not None:
+            self.notes.keep_deposits(deposits)
 
     def open(self, course: Course, body: entry_kinds.Open, entropy: str) -> None:
         """Sends the `open` of the player, with the first lock."""

@@ -29,7 +29,6 @@ from hkoji.rules.events import Seat
 from hkoji.service_url import parse_url
 
 if TYPE_CHECKING:
-    from hkoji.client.sealed_choices import SealedWish
     from hkoji.client.sealed_play import SealedPlayer
 
 LONGEST_LINK: Final = 2048
@@ -139,6 +138,17 @@ def verify_link(course: Course, code: str) -> None:
     )
 
 
+class SealedWish(NamedTuple):
+    """The wish of a player who opens or joins a sealed game.
+
+    `deposits` says whether draws are deposited; None leaves it to `DepositChoice`. With `new_key` a new sealed key is
+    made, although the player may have one on another machine.
+    """
+
+    deposits: bool | None = None
+    new_key: bool = False
+
+
 class SealedGameError(IllegalError):
     """A sealed game that a player wants to join who has not asked for one."""
 
@@ -199,7 +209,7 @@ class SeatTaker:
             return
         entropy = self._vault.entropy(0, commit)
         assert entropy is not None  # it has just been kept
-        self._sealed().prepare(sealed)
+        self._sealed().prepare(sealed.deposits, new_key=sealed.new_key)
         self._sealed().open(course, body, entropy)
 
     def join(self, agree: Callable[[Course], None], code: str | None, sealed: SealedWish | None = None) -> None:
@@ -241,7 +251,7 @@ class SeatTaker:
             sodium.require()
         agree(course)
         if sealed is not None:
-            self._sealed().prepare(sealed)
+            self._sealed().prepare(sealed.deposits, new_key=sealed.new_key)
         commit = self._commit_entropy(1, course)
         body = entry_kinds.Join(commit, key)
         if code is not None:

@@ -17,7 +17,7 @@ from hkoji.game.course import Stage
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:  # `hkoji bot run` needs no local service
-    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.client.seats import SealedWish
     from hkoji.local.local_games import LocalGames, LocalSeats
 
 

@@ -15,8 +15,8 @@ from hkoji.client import Client
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.sealed import LockNotes, SealedNotes
 from hkoji.client.rematch import Rematches
-from hkoji.client.sealed_choices import DepositChoice, SealedWish
-from hkoji.client.seats import SealedGameError
+from hkoji.client.sealed_choices import DepositChoice
+from hkoji.client.seats import SealedGameError, SealedWish
 from hkoji.errors import IllegalError, TrustError
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import Outage, Way, add_seconds

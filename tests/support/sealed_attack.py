@@ -22,8 +22,8 @@ from hkoji import referee
 from hkoji.client import Client, Position
 from hkoji.client.identity import create
 from hkoji.client.kept.home import Home
-from hkoji.client.sealed_choices import SealedWish
 from hkoji.client.sealing import Sealer
+from hkoji.client.seats import SealedWish
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import HkojiError
 from hkoji.game.commitments import entropy_commit

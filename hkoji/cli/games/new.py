@@ -10,10 +10,11 @@ from hkoji.cli.games.show import show_changed
 from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _, current
 from hkoji.cli.output import client, out
+from hkoji.cli.settings import deposits_draws
 from hkoji.client import Position
 from hkoji.client.held_keys import InvitedPlayer, invite_by_mail, invite_by_name
 from hkoji.client.links import enrol, introduce, own_link
-from hkoji.client.seats import LONGEST_LINK, InviteLink, is_link, read_invite_link
+from hkoji.client.seats import LONGEST_LINK, InviteLink, SealedWish, is_link, read_invite_link
 from hkoji.errors import HkojiError, IllegalError, UsageError
 from hkoji.game.agreement import (
     SERIES_LENGTHS,
@@ -35,7 +36,6 @@ from hkoji.show.terms import clock_words
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime
-    from hkoji.client.sealed_choices import SealedWish
     from hkoji.client.service import Service
     from hkoji.game.course import Course
 
@@ -80,12 +80,15 @@ def read_expiry(expires: str | None) -> int | None:
 
 
 def read_wish(*, sealed: bool, deposit: bool | None, new_key: bool) -> SealedWish | None:
-    """Reads the options about sealed games; None if there are none. Raises `UsageError`."""
-    if not sealed and deposit is None and not new_key:
-        return None
-    from hkoji.cli.games import sealed as sealed_games  # other games need none of it
-
-    return sealed_games.read_wish(sealed=sealed, deposit=deposit, new_key=new_key)
+    """Reads the options about sealed games; None without `sealed`. Raises `UsageError`."""
+    if sealed:
+        return SealedWish(False if deposit is None and not deposits_draws() else deposit, new_key)
+    if deposit is not None or new_key:
+        raise UsageError(
+            tell("--deposit-draws, --keep-draws and --new-key need --sealed"),
+            hint=tell("nothing was sent; add --sealed, or leave them out"),
+        )
+    return None
 
 
 def new(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from hkoji.cli.games.game_words import series_line, standing_text
 from hkoji.cli.games.new import opened_json, read_expiry, say_terms
 from hkoji.cli.output import client, out
-from hkoji.cli.settings import deposits_setting
+from hkoji.cli.settings import deposits_draws
 from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.client.sealed_choices import SealedWish
+    from hkoji.client.seats import SealedWish
     from hkoji.game.agreement import Agreement
     from hkoji.game.course import Course
 
@@ -26,7 +26,7 @@ def rematch(game: str, expires: str | None) -> None:
         if not out.json:
             _say_terms(course)
 
-    arranged = Rematches(client(), deposits=deposits_setting() is not False, settle=_settle)
+    arranged = Rematches(client(), deposits=deposits_draws(), settle=_settle)
     made = arranged.make(before, seconds, agree)
     position = made.position
     setup, short = position.course.setup, position.short

@@ -9,10 +9,10 @@ from hkoji.cli.games.show import show_changed
 from hkoji.cli.input import can_ask, confirm
 from hkoji.cli.language import _
 from hkoji.cli.output import client, out
-from hkoji.cli.settings import deposits_setting
 from hkoji.client import Position
 from hkoji.client.kept.sealed import SealedKeys
-from hkoji.client.sealed_choices import DepositChoice, SealedWish
+from hkoji.client.sealed_choices import DepositChoice
+from hkoji.client.seats import SealedWish
 from hkoji.errors import CancelledError, HkojiError, IllegalError, UsageError
 from hkoji.game.agreement import DAY, Agreement
 from hkoji.game.dealer import SEALED_V1
@@ -25,20 +25,6 @@ NO_MAIL: Final = tell(
     "in a sealed game only your own program can play your cards; a service that answers mail for a player would see "
     "them"
 )
-
-
-def read_wish(*, sealed: bool, deposit: bool | None, new_key: bool) -> SealedWish | None:
-    """Reads the options of `new`, `join` and `bot run`; None without `sealed`. Raises `UsageError`."""
-    if sealed:
-        if deposit is None and deposits_setting() is False:
-            deposit = False
-        return SealedWish(deposit, new_key)
-    if deposit is not None or new_key:
-        raise UsageError(
-            tell("--deposit-draws, --keep-draws and --new-key need --sealed"),
-            hint=tell("nothing was sent; add --sealed, or leave them out"),
-        )
-    return None
 
 
 def settle(

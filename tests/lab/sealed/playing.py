@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.sealed_choices import SealedWish
 from hkoji.client.sealing import Sealer
+from hkoji.client.seats import SealedWish
 from hkoji.errors import BusyError, NetworkError, TooManyError
 from hkoji.log.line import Line
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
