@@ -94,8 +94,9 @@ def new(
     With --sealed the two players' programs deal the cards. Your program must run every day to release cards: see
     docs/sealed.md.
     """
-    from hkoji.cli.games.new import new, read_terms, read_wish
+    from hkoji.cli.games.new import new
     from hkoji.cli.games.rulesets import make_ruleset
+    from hkoji.cli.games.terms import read_terms, read_wish
 
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = make_ruleset(ruleset, given, option, edition)
@@ -135,7 +136,8 @@ def join(
     Prints the rules and the clock, and in a terminal asks before it joins. Give a link in quotes, or the whole line
     that you were sent. If necessary, you are registered at the service of the link.
     """
-    from hkoji.cli.games.new import join, read_join_terms, read_wish
+    from hkoji.cli.games.join import join
+    from hkoji.cli.games.terms import read_join_terms, read_wish
 
     wish = read_wish(sealed=sealed, deposit=deposit, new_key=new_key)
     join(game, read_join_terms(clock, rest, zone, origin, code, wish, yes=yes))

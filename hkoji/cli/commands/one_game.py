@@ -189,7 +189,7 @@ def decline(
 
     The game ends without a winner. The reason stands in its public log.
     """
-    from hkoji.cli.games.new import decline
+    from hkoji.cli.games.join import decline
 
     decline(game, why)
 

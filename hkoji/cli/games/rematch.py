@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hkoji.cli.games.game_words import series_line, standing_text
-from hkoji.cli.games.new import opened_json, read_expiry, say_terms
+from hkoji.cli.games.new import opened_json
+from hkoji.cli.games.terms import read_expiry, say_terms
 from hkoji.cli.output import client, out
 from hkoji.cli.settings import deposits_draws
 from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place

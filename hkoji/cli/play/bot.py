@@ -44,7 +44,7 @@ def run(game: str, bot: Bot, *, once: bool, sealed: bool = False) -> None:
 
     A game that has to be joined is joined only if it is sealed with `sealed`, and not sealed without.
     """
-    from hkoji.cli.games.new import read_wish  # a list of bots needs none of it
+    from hkoji.cli.games.terms import read_wish  # a list of bots needs none of it
 
     game, wish = client().find(game), read_wish(sealed=sealed, deposit=None, new_key=False)
     with contextlib.closing(bot):
