@@ -219,12 +219,10 @@ class Board(ABC):
                 result = result_text(outcome, reasons, self.name(winner), you=self.is_me(winner))
             return self.said("The game is over: {result}.", result=result)
         if course.stage is Stage.JOIN:
-            invited = course.setup.invited
             if self.position.invited:
-                host = self.course.setup.names[0]
-                return self.said("It is your turn: {host} invites you to join this game.", host=host)
-            if invited:
-                return self.said("The game waits for {name} to join.", name=invited)
+                return self.said("It is your turn: {host} invites you to join this game.", host=course.setup.names[0])
+            if course.setup.invited:
+                return self.said("The game waits for {name} to join.", name=course.setup.invited)
             if course.setup.link:
                 return self.said("The game waits for whoever has its link to join.")
             return self.said("The game waits for someone to join.")
@@ -342,19 +340,13 @@ class Board(ABC):
             return self.decision_line(event.seat, event.action)
         if isinstance(event, Reveal):
             return self.reveal_line(event.seat, event.cards)
-        if isinstance(event, Close) and event.outcome.reason == "resign" and event.outcome.winner is not None:
-            result = f"#{event.outcome.winner} resign"
-            return self.by(
-                1 - event.outcome.winner, "you gave up   {result}", "{name} gave up   {result}", result=result
-            )
-        if isinstance(event, Close) and event.outcome.reason == "timeout" and event.outcome.winner is not None:
-            result = f"#{event.outcome.winner} timeout"
-            return self.by(
-                1 - event.outcome.winner,
-                "you lost on time   {result}",
-                "{name} lost on time   {result}",
-                result=result,
-            )
+        if isinstance(event, Close) and event.outcome.winner is not None:
+            loser, reason = 1 - event.outcome.winner, event.outcome.reason
+            result = f"#{event.outcome.winner} {reason}"
+            if reason == "resign":
+                return self.by(loser, "you gave up   {result}", "{name} gave up   {result}", result=result)
+            if reason == "timeout":
+                return self.by(loser, "you lost on time   {result}", "{name} lost on time   {result}", result=result)
         return ""
 
     # --- the board --------------------------------------------------------------------------------------------
