@@ -1,7 +1,7 @@
 """The base of the boards of all games: title, names, whose turn it is, the news, what can be typed.
 
 A board reads a position and nothing else, so it can show only what the position's owner knows. Each game subclasses
-`Board` with its table. Language, names of the cards and colours are arguments. A drawing is made from a `Scene`.
+`Board` with its table. Language, names of the cards and colours are arguments.
 """
 
 from __future__ import annotations
@@ -18,29 +18,9 @@ from hkoji.game.result_text import closing_body, result_text, unplayed_text
 from hkoji.messages.text import Speaker, Text, tell
 from hkoji.rules.cards import Cards
 from hkoji.rules.events import DECISIONS, SEATS, Close, Deal, Event, Reveal, Seat
-from hkoji.rules.protocol import Due, State
+from hkoji.rules.protocol import Due
 from hkoji.show.deck import STANDARD, Deck, spelled, symbols
-
-
-class Scene(NamedTuple):
-    """`near` is the seat at the lower edge. `news` has a line for each of the last events; `turn` says what is due."""
-
-    state: State
-    names: tuple[str, str]
-    near: Seat = 0
-    title: str = ""
-    news: tuple[str, ...] = ()
-    turn: str = ""
-    turned_up: tuple[str, str] = ("", "")
-    """The card that each seat has revealed in this round."""
-    translate: Callable[[str], str] = str
-    symbol: Callable[[str], str] = str
-    """Returns the text on a card, which depends on the deck."""
-
-    def word(self, message: str) -> str:
-        """Returns a word of the drawing itself, a `Text`, in the reader's language."""
-        return self.translate(message)
-
+from hkoji.show.scene import Scene
 
 WIDTH: Final = 78
 SIDE: Final = 13

@@ -11,8 +11,9 @@ from hkoji.show.deck import STANDARD, Deck
 
 if TYPE_CHECKING:
     from hkoji.game.position import Position
-    from hkoji.show.board import Board, Look, Scene
+    from hkoji.show.board import Board, Look
     from hkoji.show.brief import Brief
+    from hkoji.show.scene import Scene
 
 
 class ShownGame(NamedTuple):

@@ -16,8 +16,9 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.rules.transcript import format_event
-from hkoji.show.board import Scene, turned_up
+from hkoji.show.board import turned_up
 from hkoji.show.games import draw_position
+from hkoji.show.scene import Scene
 from hkoji.show.svg.charts import Bar, Chart, draw_charts
 from hkoji.study.shares import Share
 from hkoji.study.stops import ALL, GUEST, HOST, SPECTATOR, Eyes, Stop, see, stops

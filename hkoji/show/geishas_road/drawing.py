@@ -13,8 +13,8 @@ from hkoji.rules.geishas_road.position import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.show.art import TONES
-from hkoji.show.board import Scene
 from hkoji.show.geishas_road.board import HELP, written_halves
+from hkoji.show.scene import Scene
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF, Canvas
 from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, PAPER, ActionTile, TurnedUp

@@ -9,8 +9,8 @@ from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.position import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.ruleset import HanamikojiState
-from hkoji.show.board import Scene
 from hkoji.show.hanamikoji.board import HELP
+from hkoji.show.scene import Scene
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF, Canvas
 from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, WIDTH, ActionTile, TurnedUp

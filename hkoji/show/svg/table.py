@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from hkoji.messages.text import Text
 from hkoji.rules.events import Seat
 from hkoji.show import art
-from hkoji.show.board import Scene
+from hkoji.show.scene import Scene
 from hkoji.show.svg.canvas import SERIF, Canvas
 
 CARD_WIDTH: Final = 46
