@@ -139,6 +139,13 @@ def test_a_key_that_does_not_sign(player: Player, content: bytes | None) -> None
     assert verdicts(player.found()) == {"key": "fail"}
 
 
+def test_damaged_settings_end_no_report(player: Player) -> None:
+    player.home.update_config(key="none")
+    found = player.found()
+    assert verdicts(found) == {"key": "fail", "registration": "fail"}
+    assert (found["key"].said, found["version"].verdict) == (f"{player.home.config_file} is damaged", "ok")
+
+
 def test_a_move_that_has_not_been_sent(player: Player) -> None:
     folder = player.home.game_folder(player.game)
     entry = make_entry(
