@@ -66,7 +66,7 @@ def release(
     Without GAME it looks at all your sealed games once; run it so from a timer. Every command that looks at a game
     releases its cards too, and so does hkoji watch.
     """
-    from hkoji.cli.games.sealed import release
+    from hkoji.cli.games.release import release
 
     release(game, here=here)
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import client
 from hkoji.game.agreement import format_duration
 from hkoji.game.clock import parse_time
 from hkoji.game.held_keys import BRIEF_GRADES
@@ -207,36 +206,3 @@ def time_lines(found: GameTime, position: Position) -> list[str]:
     """Returns what a board says beside the position: whose time runs until when, and who asks to call the game off."""
     sentence = time_sentence(found, position.course.setup.names, position.seat)
     return [*([sentence] if sentence else []), *annul_lines(found, position), *silent_lines(found)]
-
-
-def sealed_lines(position: Position) -> list[str]:
-    """Returns what stands beside the board of a sealed game: who keeps the draws, and whether cards cannot be read."""
-    from hkoji.client.kept.game import Vault
-    from hkoji.client.kept.sealed import MissingSealedKeyError, SealedNotes
-    from hkoji.client.sealed_cards import SealedCards
-    from hkoji.sealed.sodium import NoSodiumError
-
-    course, seat = position.course, position.seat
-    if seat is None or course.finished:
-        return [_("A sealed game (beta).")]
-    vault, home = Vault(client().home.game_folder(position.game)), client().home
-    name, deposits = course.setup.names[1 - seat], SealedNotes(vault).deposits
-    if name is None or deposits is None:
-        lines = [_("A sealed game (beta).")]
-    elif deposits:
-        lines = [_("A sealed game (beta). {name}'s draws are deposited with the service.", name=name)]
-    else:
-        lines = [_("A sealed game (beta). Your program keeps {name}'s draws until they are due.", name=name)]
-    try:
-        if course.setup.entropy_commits[seat] is not None:
-            SealedCards(vault, home).sealer(course, seat)
-    except MissingSealedKeyError:
-        lines.append(
-            _(
-                "Your cards cannot be read here: copy `sealed.key` from your other machine or from a backup. Without "
-                "it you can only resign, or ask to call the game off."
-            )
-        )
-    except NoSodiumError as error:
-        lines.append(_("Your cards cannot be read here: {reason}; {hint}.", reason=error, hint=translate(error.hint)))
-    return lines

@@ -47,10 +47,10 @@ def new(
     if sealed is not None:
         from hkoji.cli.games import sealed as sealed_games
 
-        sealed_games.verify_can_play_sealed(invite, mail=mail is not None, held=False)
+        sealed_games.verify_can_play_sealed(invite, mail=mail is not None)
     player = _invited_player(invite, mail, terms)
     if sealed is not None:
-        sealed_games.verify_can_play_sealed(invite, mail=False, held=player is not None and player.held)
+        sealed_games.verify_can_play_sealed(invite, held=player is not None and player.held)
         sealed_games.settle(sealed, client().service(), invite, terms.agreement, joins=False)
     if player is not None and player.held:
         out.say(held_line(player.invite.name))

@@ -1,30 +1,26 @@
-"""`hkoji new --sealed`, `join --sealed` and `release`: what is asked and said about sealed games. docs/sealed.md."""
+"""Questions and remarks about sealed games: before one is opened or joined, and beside its board. docs/sealed.md."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from hkoji.cli.games.game_words import length_in_words
-from hkoji.cli.games.show import show_changed
 from hkoji.cli.input import can_ask, confirm
-from hkoji.cli.language import _
+from hkoji.cli.language import _, translate
 from hkoji.cli.output import client, out
 from hkoji.client import Position
-from hkoji.client.kept.sealed import SealedKeys
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.sealed import MissingSealedKeyError, SealedKeys, SealedNotes
+from hkoji.client.sealed_cards import SealedCards
 from hkoji.client.sealed_choices import DepositChoice
 from hkoji.client.seats import SealedWish
-from hkoji.errors import CancelledError, HkojiError, IllegalError, UsageError
+from hkoji.errors import CancelledError, UsageError
 from hkoji.game.agreement import DAY, Agreement
-from hkoji.game.dealer import SEALED_V1
 from hkoji.messages.text import tell
+from hkoji.sealed.sodium import NoSodiumError
 
 if TYPE_CHECKING:
     from hkoji.client.service import Service
-
-NO_MAIL: Final = tell(
-    "in a sealed game only your own program can play your cards; a service that answers mail for a player would see "
-    "them"
-)
 
 
 def settle(
@@ -105,10 +101,16 @@ def say_duties(position: Position) -> None:
     out.say(tell("Keep a copy of {file}: without it you cannot play on, and lose.", file=file))
 
 
-def verify_can_play_sealed(name: str | None, *, mail: bool, held: bool) -> None:
+def verify_can_play_sealed(name: str | None, *, mail: bool = False, held: bool = False) -> None:
     """Raises `UsageError` if a sealed game is to be played by mail, or with somebody who plays only by mail."""
     if mail:
-        raise UsageError(NO_MAIL, hint=tell("no game was opened; leave --mail or --sealed out"))
+        raise UsageError(
+            tell(
+                "in a sealed game only your own program can play your cards; a service that answers mail for a player "
+                "would see them"
+            ),
+            hint=tell("no game was opened; leave --mail or --sealed out"),
+        )
     if held:
         raise UsageError(
             tell("{name} plays by mail, and sealed games cannot be played by mail", name=name),
@@ -116,33 +118,29 @@ def verify_can_play_sealed(name: str | None, *, mail: bool, held: bool) -> None:
         )
 
 
-def release(game: str | None, *, here: bool) -> None:
-    """Sends what the player owes in sealed games: in one, or in all."""
-    if game is not None:
-        show_changed(client().find(game), lambda held: held.release_here() if here else held.current())
-        return
-    if here:
-        raise UsageError(
-            tell("--here needs a game"), hint=tell("nothing was changed; give the game: `hkoji release GAME --here`")
+def sealed_lines(position: Position) -> list[str]:
+    """Returns what stands beside the board of a sealed game: who keeps the draws, and whether cards cannot be read."""
+    course, seat = position.course, position.seat
+    if seat is None or course.finished:
+        return [_("A sealed game (beta).")]
+    vault, home = Vault(client().home.game_folder(position.game)), client().home
+    name, deposits = course.setup.names[1 - seat], SealedNotes(vault).deposits
+    if name is None or deposits is None:
+        lines = [_("A sealed game (beta).")]
+    elif deposits:
+        lines = [_("A sealed game (beta). {name}'s draws are deposited with the service.", name=name)]
+    else:
+        lines = [_("A sealed game (beta). Your program keeps {name}'s draws until they are due.", name=name)]
+    try:
+        if course.setup.entropy_commits[seat] is not None:
+            SealedCards(vault, home).sealer(course, seat)
+    except MissingSealedKeyError:
+        lines.append(
+            _(
+                "Your cards cannot be read here: copy `sealed.key` from your other machine or from a backup. Without "
+                "it you can only resign, or ask to call the game off."
+            )
         )
-    found = [each for each in client().service().own_games(status="playing") if each.get("dealer") == SEALED_V1]
-    value, failed = [], None
-    for each in found:
-        try:
-            with client().game(each["game"]) as held:
-                position = held.current()
-        except HkojiError as error:
-            out.say(tell("game {game}: {reason}", game=each["game"][:8], reason=error))
-            failed = error
-            continue
-        owed = position.seat is not None and position.seat in (position.course.debtor, position.course.seed_seat)
-        value.append({"game": position.game, "seq": position.course.seq, "owes": owed})
-    out.result(value, lambda: _("Sealed games looked at: {count}.", count=len(value)))
-    if failed is not None:
-        raise failed
-    owing = [str(each["game"])[:8] for each in value if each["owes"]]
-    if owing:
-        raise IllegalError(
-            tell("your program still owes a card in {games}", games=", ".join(owing)),
-            hint=tell("the reason is above"),
-        )
+    except NoSodiumError as error:
+        lines.append(_("Your cards cannot be read here: {reason}; {hint}.", reason=error, hint=translate(error.hint)))
+    return lines

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.game_words import sealed_lines, series_line, time_lines
+from hkoji.cli.games.game_words import series_line, time_lines
 from hkoji.cli.games.told import ask_or_keep, note_end, noting, tell_game_news
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import EncodedResult, client, out
@@ -133,6 +133,8 @@ def show_position(
         if position.course.setup.held_keys:
             lines += [translate(grade_sentence(*each)) for each in position.course.setup.by_mail.items()]
         if position.course.sealed is not None:
+            from hkoji.cli.games.sealed import sealed_lines  # other games need none of it
+
             lines += sealed_lines(position)
         if beside.note is not None:
             lines = [*lines, _("Note: {text}", text=" / ".join(note_lines(beside.note)))]
