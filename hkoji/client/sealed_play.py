@@ -7,7 +7,7 @@ one choice of cards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from hashlib import sha256
 from typing import Final, TypeVar
@@ -319,9 +319,7 @@ class SealedPlayer:
     def _has_given(self, known: KnownGame, seat: Seat, number: int) -> bool:
         """Whether the log has a share of the player in that round, which only another home can have given."""
         name = known.position.course.setup.names[seat]
-        gives: Iterable[GivePart | None] = (
-            step.body.parts.give for step in known.replay.steps if step.entry.by == name
-        )
+        gives = (step.body.parts.give for step in known.replay.steps if step.entry.by == name)
         return any(give is not None and give.round == number for give in gives)
 
 

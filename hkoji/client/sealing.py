@@ -161,13 +161,12 @@ class Sealer:
 
     def _number(self, dealt: SealedRound) -> int:
         """The number of the own lock. Raises `TrustError` if the sealed key here is not the one that made it."""
-        number = self._lock_number(dealt)
-        if combine((number, GENERATOR)) != dealt.keys[self._seat]:
+        if not self.has_made(dealt):
             raise TrustError(
                 tell("round {round} was not locked with the sealed key and entropy of this home", round=dealt.number),
                 hint=tell("nothing was made; copy `sealed.key` from the machine that did"),
             )
-        return number
+        return self._lock_number(dealt)
 
     def _hidden(self, dealt: SealedRound) -> list[tuple[int, int]]:
         """For each own hidden card the index of its token, and the number that hides it."""
@@ -175,16 +174,13 @@ class Sealer:
         found = []
         for each in dealt.hidden[self._seat]:
             for index, token in enumerate(tokens):
-                blinding = self._blinding(dealt, each.prev, each.seq, each.action, each.part, index)
+                blinding = self._seal.blinding(dealt.number, each.prev, each.seq, each.action, each.part, index)
                 if hide(combine, token, blinding) == each.point:
                     found.append((index, blinding))
                     break
             else:
                 raise TrustError(tell("entry {seq} was not made with the sealed key of this home", seq=each.seq))
         return found
-
-    def _blinding(self, dealt: SealedRound, prev: str, seq: int, action: str, part: int, index: int) -> int:
-        return self._seal.blinding(dealt.number, prev, seq, action, part, index)
 
     # --- making ---------------------------------------------------------------------------------------------------
 
@@ -285,7 +281,7 @@ class Sealer:
         hidden = []
         for part, copy in enumerate(played):
             index = cards.index(copy)
-            blinding = self._blinding(now, course.head, course.seq + 1, public, part, index)
+            blinding = self._seal.blinding(now.number, course.head, course.seq + 1, public, part, index)
             point = hide(combine, tokens[index], blinding)
             statement = HiddenStatement(place, part, point, tokens)
             hidden.append(point + make_hidden(combine, statement, index, blinding, self._nonces))
