@@ -132,10 +132,6 @@ class Sealer:
         openings = {seq: tuple(self._open(seq, action, kinds)) for (seq, action), kinds in hidden.items()}
         return OwnCards(tuple(map(self._points.kind, cards)), openings)
 
-    def knowledge(self, courses: Iterable[Course]) -> SeatKnowledge:
-        """The own cards of all rounds, from the game after each entry as anybody knows it."""
-        return seat_knowledge(self._seat, map(self.own, rounds_of(courses)))
-
     def _open(self, seq: int, action: str, kinds: list[str]) -> Iterable[Opening]:
         begin = 0
         for part, group in enumerate(self._ruleset.hidden(action)):

@@ -37,7 +37,7 @@ from hkoji.sealed.cards import blind_point, card_points
 from hkoji.sealed.ristretto import ORDER
 from tests.support.sealed_cheat import Cheat
 from tests.support.sealed_forgery import fork, taken
-from tests.support.sealed_table import NAMES, SealedTable
+from tests.support.sealed_table import NAMES, SealedTable, own_cards
 from tests.support.stub_group import stub_group
 
 RULESETS: tuple[Ruleset, ...] = (Hanamikoji("guest", 3), GeishasRoad("random"))
@@ -99,7 +99,7 @@ def test_log_entropy_and_key_give_back_all_own_cards() -> None:
         for seat in SEATS:
             key, entropy = table.sealed_keys[seat], table.entropy[seat]
             sealer = Sealer(key, table.game, seat, entropy, ruleset, forbidden)
-            known = sealer.knowledge(step.course for step in steps)
+            known = own_cards(sealer, seat, (step.course for step in steps))
             seen = replay(lines, known)
             assert seen.stop is None
             for step in seen.steps:
@@ -200,7 +200,7 @@ def test_a_home_with_other_secrets_reads_no_cards() -> None:
         assert now is not None
         for sealer in others(table, seat).values():
             refuses(partial(sealer.cards, now.now))
-            refuses(partial(sealer.knowledge, courses(table)))
+            refuses(partial(own_cards, sealer, seat, courses(table)))
         assert len(table.sealers[seat].cards(now.now)) >= 6
 
 
@@ -436,7 +436,10 @@ def test_a_false_lock_is_noticed_by_both() -> None:
 def reads_none(table: SealedTable, seat: Seat) -> None:
     """Checks that a seat reads no cards of the first round, and makes nothing of them."""
     now = Cheat(table, seat).now
-    for attempt in (lambda: table.sealers[seat].cards(now), lambda: table.sealers[seat].knowledge(courses(table))):
+    for attempt in (
+        lambda: table.sealers[seat].cards(now),
+        lambda: own_cards(table.sealers[seat], seat, courses(table)),
+    ):
         with pytest.raises(TrustError, match="cards that you have got in round 1 are none"):
             attempt()
 

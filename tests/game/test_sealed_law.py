@@ -28,7 +28,7 @@ from hkoji.sealed import plain
 from hkoji.sealed.cards import card_points
 from hkoji.sealed.ristretto import ORDER
 from hkoji.sealed.seal import Seal
-from tests.support.sealed_table import NAMES, SealedTable
+from tests.support.sealed_table import NAMES, SealedTable, own_cards
 from tests.support.stub_group import without_secrets
 
 __all__ = ["without_secrets"]
@@ -101,7 +101,7 @@ def _played(number: int, seed: int) -> Whole:
     courses = [step.course for step in table.public.steps]
     decks = opened(table, courses)
     kind = card_points(ruleset.name, ruleset.pack).kind
-    knowledge = [sealer.knowledge(courses) for sealer in table.sealers]
+    knowledge = [own_cards(table.sealers[seat], seat, courses) for seat in SEATS]
     everything = WholeKnowledge(
         tuple(tuple(map(kind, deck)) for deck in decks), {**knowledge[0].openings, **knowledge[1].openings}
     )
@@ -448,7 +448,7 @@ def test_a_log_that_is_cut_anywhere_replays(ruleset: Ruleset) -> None:
             assert referee.resume(lines, None, ()).course == steps[-1].course
     for seat in SEATS:
         for length in range(4, len(table.lines) + 1, 7):
-            known = table.sealers[seat].knowledge(step.course for step in table.public.steps[:length])
+            known = own_cards(table.sealers[seat], seat, (step.course for step in table.public.steps[:length]))
             cut = replay(table.lines[:length], known)
             assert cut.stop is None
             assert cut.steps == game.seats[seat].steps[:length]

@@ -51,6 +51,7 @@ from hkoji.sealed.ristretto import ORDER
 from hkoji.sealed.seal import Seal
 from hkoji.sealed.sodium import quickest
 from tests.support.memory_service import AT, URL, Game, LocalPlayer, LocalTransport, MemoryService
+from tests.support.sealed_table import own_cards
 
 _ROUNDS: Final = range(1, 30)
 
@@ -199,7 +200,8 @@ class Opponent:
         if course.debtor is not None:
             return sealer.release(course, deposit=self.deposit)
         lines = self.service.games[game].lines
-        seen = replay(lines, sealer.knowledge(step.course for step in replay(lines).steps)).steps[-1].course
+        own = own_cards(sealer, seat, (step.course for step in replay(lines).steps))
+        seen = replay(lines, own).steps[-1].course
         legal = seen.state.legal_actions()
         return sealer.move(seen, (choose or self.random.choice)(legal), deposit=self.deposit)
 

@@ -6,15 +6,16 @@ Everything that a player makes goes through the product's own code. Random bytes
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hkoji import referee
-from hkoji.client.sealing import Sealer
+from hkoji.client.sealing import Sealer, rounds_of, seat_knowledge
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.clock import add_seconds
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.course import Course, EntryBody, Stage
 from hkoji.game.entry_kinds import Join, Open, Resign, Seed
+from hkoji.game.knowledge import SeatKnowledge
 from hkoji.game.replay import Replay, replay
 from hkoji.game.sealed_parts import GivePart
 from hkoji.game.submission import Submission, draft_entry
@@ -111,7 +112,7 @@ class SealedTable:
 
     def seen_by(self, seat: Seat) -> Replay:
         """The game as a seat knows it."""
-        knowledge = self.sealers[seat].knowledge(step.course for step in self.public.steps)
+        knowledge = own_cards(self.sealers[seat], seat, (step.course for step in self.public.steps))
         return replay(self.lines, knowledge)
 
     def step(self) -> Accepted:
@@ -129,6 +130,11 @@ class SealedTable:
     def resign(self, seat: Seat) -> None:
         """A seat resigns."""
         self.send(seat, Resign())
+
+
+def own_cards(sealer: Sealer, seat: Seat, courses: Iterable[Course]) -> SeatKnowledge:
+    """The own cards of all rounds, from the game after each entry as anybody knows it."""
+    return seat_knowledge(seat, map(sealer.own, rounds_of(courses)))
 
 
 def texts(lines: Sequence[Line]) -> list[str]:
