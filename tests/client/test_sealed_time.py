@@ -10,7 +10,7 @@ import pytest
 from hkoji import referee
 from hkoji.audit.log_audit import audit
 from hkoji.client.kept.game import Vault
-from hkoji.client.sealed_choices import SealedWish
+from hkoji.client.seats import SealedWish
 from hkoji.errors import GameOverError, HkojiError, IllegalError, NetworkError, NotOverdueError, TrustError
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import add_seconds
