@@ -102,7 +102,7 @@ def _another_receipt() -> Any:
     async def repeat(self: Any, refereed: Any, submission: Any) -> Any:
         lines = (await real(self, refereed, submission)).lines
         entry = lines[0].entry
-        again = referee._receipted(entry, lines[0].sig, self._signer, self._sources.at())
+        again = referee._receipted(entry, lines[0].sig, self._signer, await self._time.time_of_record())
         return Submitted((again, *lines[1:]), fresh=False)
 
     return patch.object(Games, "_repeat", repeat)
