@@ -61,8 +61,8 @@ def _commands(made: Board) -> tuple[Choice, ...]:
         return (join, Choice(_("decline it"), f"hkoji decline {game}")) if position.invited else (join,)
     if made.you and position.course.debtor == position.seat:
         return (Choice(_("release the card"), f"hkoji release {game}"),)
-    sealed = position.course.sealed is not None
-    if made.you and sealed and position.mine and not position.legal:  # the sealed key is not here
+    dealt = position.course.sealed is not None and position.course.seed_seat is None
+    if made.you and dealt and position.mine and not position.legal:  # the sealed key is not here
         return (Choice(_("give it up"), f"hkoji resign {game}"), Choice(_("call it off"), f"hkoji annul {game}"))
     if made.you and not position.legal:
         return (Choice(_("wait"), f"hkoji wait {game}"),)

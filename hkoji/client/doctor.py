@@ -147,7 +147,7 @@ def _sealed(home: Home, running: list[tuple[Course, Seat]]) -> DoctorCheck:
     missing, file = [], SealedKeys(home).file
     for course, seat in running:
         try:
-            SealedCards(Vault(home.game_folder(course.setup.game)), home).sealer(course, seat)
+            SealedCards(Vault(home.game_folder(course.setup.game)), home).require_key(course, seat)
         except MissingSealedKeyError:
             missing.append(course.setup.game[:8])
     if missing:

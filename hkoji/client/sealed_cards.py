@@ -66,6 +66,15 @@ class SealedCards:
             ),
         )
 
+    def require_key(self, course: Course, seat: Seat) -> None:
+        """Raises what `sealer` raises if the sealed key of a game that goes on is not here.
+
+        Before the entropy of the seat is in the log, another machine may have it. Then any sealed key is accepted.
+        """
+        kept = course.setup.entropy[seat] or self._vault.entropy(seat, course.setup.entropy_commits[seat])
+        if kept is not None or not self.keys.file.exists():
+            self.sealer(course, seat)
+
     def replay_public(self, lines: Sequence[Line]) -> Replay:
         """Returns the game of `lines` as everybody knows it. Raises `TrustError` for an entry that is not valid."""
         before = self._public if _begins(lines, self._public) else NOTHING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hkoji.client.doctor import examine
 from hkoji.doctor_check import DoctorCheck
 from hkoji.game.entry_kinds import Release
 from hkoji.sealed import sodium
-from tests.support.memory_service import LocalTransport, MemoryService, registered
+from tests.support.memory_service import LocalPlayer, LocalTransport, MemoryService, registered
 from tests.support.shell import Done, Shell
 
 ADVICE = "Your cards cannot be read here"
@@ -143,6 +144,29 @@ def test_without_its_sealed_key_a_game_can_be_given_up_before_any_card(alice: Sh
     assert (moved.code, "waits for alice" in moved.err) == (Exit.TURN, False)
     assert alice("release").code == Exit.MOVE
     assert alice("resign", game, "--yes").code == 0
+
+
+def test_a_machine_that_has_not_opened_the_game_is_not_told_to_give_it_up(
+    alice: Shell, bob: Shell, service: MemoryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sealed key is there, and only the other machine may begin. Without the key it is told so."""
+    shutil.copytree(alice.seat.path, tmp_path / "second")
+    second = Shell(LocalPlayer(service, "alice", tmp_path / "second"))
+    game = str(alice("new", "--sealed", "--invite", "bob", "--keep-draws", "--json").json["game"])
+    shutil.copy(alice.seat.path / "sealed.key", second.seat.path)
+    assert bob("join", game, "--sealed", "--keep-draws").code == 0
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+    shown = second("show", game)
+    assert "you locked the deck of round 1 on another machine" in " ".join(second.seat.said) + shown.err
+    assert (ADVICE in shown.out, "hkoji resign" in shown.out) == (False, False)
+    found = doctor(second, "sealed")
+    assert found is not None
+    assert found.verdict == "ok"
+    hide_key(second)
+    assert ADVICE in second("show", game).out
+    missing = doctor(second, "sealed")
+    assert missing is not None
+    assert missing.verdict == "fail"
 
 
 def test_without_its_library_a_game_is_shown_and_can_only_be_given_up(

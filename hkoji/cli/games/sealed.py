@@ -133,7 +133,7 @@ def sealed_lines(position: Position) -> list[str]:
         lines = [_("A sealed game (beta). Your program keeps {name}'s draws until they are due.", name=name)]
     try:
         if course.setup.entropy_commits[seat] is not None:
-            SealedCards(vault, home).sealer(course, seat)
+            SealedCards(vault, home).require_key(course, seat)
     except MissingSealedKeyError:
         lines.append(
             _(
