@@ -56,8 +56,10 @@ class InvitedPlayer(NamedTuple):
     held: bool = False
 
 
-def invite_by_name(service: Service, name: str) -> InvitedPlayer:
+def invite_by_name(service: Service, name: str, *, sealed: bool = False) -> InvitedPlayer:
     """Returns the invitation of a registered player; of a mail player it names the key that the service holds.
+
+    A `sealed` game cannot be played by mail, so nobody is advised to invite by mail.
 
     Raises `NotFoundError` if nobody has registered the name, and `TrustError` for a false certificate.
     """
@@ -65,15 +67,18 @@ def invite_by_name(service: Service, name: str) -> InvitedPlayer:
         held = service.player(name).held
     except ServiceError as error:
         if error.status == 404:
-            raise NotFoundError(
-                tell("player"),
-                name,
-                hint=tell(
+            hint = tell(
+                "no game was opened; the player has to register first, with `hkoji register --server {server}`, or "
+                "you invite them by mail, with --mail",
+                server=service.url,
+            )
+            if sealed:
+                hint = tell(
                     "no game was opened; the player has to register first, with `hkoji register --server {server}`, or "
-                    "you invite them by mail, with --mail",
+                    "you send them a link, with --link instead of --invite",
                     server=service.url,
-                ),
-            ) from error
+                )
+            raise NotFoundError(tell("player"), name, hint=hint) from error
         held = None  # a service that does not answer the question may have the player
     if held is None:
         return InvitedPlayer(Invite(name))

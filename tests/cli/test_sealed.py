@@ -257,6 +257,15 @@ def test_with_yes_nothing_is_asked(alice: Shell, bob: Shell, service: MemoryServ
     assert "This is a sealed game (beta)" in joined.err
 
 
+def test_nobody_is_advised_to_invite_by_mail(alice: Shell, service: MemoryService) -> None:
+    before = len(service.games)
+    sealed = alice("new", "--sealed", "--invite", "carol")
+    assert (sealed.code, "--link instead of --invite" in sealed.err, "--mail" in sealed.err) == (2, True, False)
+    other = alice("new", "--invite", "carol")
+    assert (other.code, "--mail" in other.err) == (2, True)
+    assert len(service.games) == before
+
+
 def test_a_rematch_says_and_asks_what_a_first_game_does(alice: Shell, bob: Shell, service: MemoryService) -> None:
     game = begin(alice, bob, draws="--deposit-draws")
     alice("resign", game, "--yes")

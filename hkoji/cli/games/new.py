@@ -48,7 +48,7 @@ def new(
         from hkoji.cli.games import sealed as sealed_games
 
         sealed_games.verify_can_play_sealed(invite, mail=mail is not None)
-    player = _invited_player(invite, mail, terms)
+    player = _invited_player(invite, mail, terms, sealed=sealed is not None)
     if sealed is not None:
         sealed_games.verify_can_play_sealed(invite, held=player is not None and player.held)
         sealed_games.settle(sealed, client().service(), invite, terms.agreement, joins=False)
@@ -96,10 +96,10 @@ def new(
         out.say(tell("Then play it: {command}", command=playing))
 
 
-def _invited_player(name: str | None, mail: str | None, terms: NewTerms) -> InvitedPlayer | None:
+def _invited_player(name: str | None, mail: str | None, terms: NewTerms, *, sealed: bool) -> InvitedPlayer | None:
     """Returns whom a new game invites. Raises `UsageError`, and what `invite_by_mail` and `invite_by_name` raise."""
     if mail is None:
-        return None if name is None else invite_by_name(client().service(), name)
+        return None if name is None else invite_by_name(client().service(), name, sealed=sealed)
     if name is None:
         raise UsageError(
             tell("--mail needs the name under which the other player will play"),
