@@ -202,6 +202,17 @@ def test_both_backends_give_the_same_bytes(rng: random.Random) -> None:
     assert len(results) > 100
 
 
+def test_few_points_are_kept(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that never stops keeps no more and more of them, and the results stay right."""
+    monkeypatch.setattr(sodium, "_MOST_KNOWN", 4)
+    monkeypatch.setattr(sodium, "_KNOWN", {})
+    pool = [IDENTITY, GENERATOR, *islice(elements(rng), 6)]
+    for _ in range(20):
+        some = terms(rng, pool)
+        assert sodium.combine(*some) == plain.combine(*some), some
+        assert len(sodium._KNOWN) <= 4
+
+
 @both
 @pytest.mark.parametrize("number", [0, 1, -1, ORDER - 1, ORDER, ORDER + 1, 2 * ORDER - 1])
 def test_numbers_count_modulo_the_order(combine: Combine, number: int, rng: random.Random) -> None:
