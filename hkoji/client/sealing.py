@@ -7,6 +7,7 @@ random bytes. Everything else is in the log, so every home with the same key and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from hkoji.errors import MissingCardsError, TrustError
@@ -169,13 +170,14 @@ class Sealer:
         tokens = dealt.tokens(self._seat)
         found = []
         for each in dealt.hidden[self._seat]:
-            for index, token in enumerate(tokens):
-                blinding = self._seal.blinding(dealt.number, each.prev, each.seq, each.action, each.part, index)
-                if hide(combine, token, blinding) == each.point:
-                    found.append((index, blinding))
-                    break
-            else:
+            made_of = (dealt.number, each.prev, each.seq, each.action, each.part)
+            blindings = [self._seal.blinding(*made_of, index) for index in range(len(tokens))]
+            # All are tried, also behind the right one: else the time would tell the service which it is.
+            points = list(map(partial(hide, combine), tokens, blindings))
+            if each.point not in points:
                 raise TrustError(tell("entry {seq} was not made with the sealed key of this home", seq=each.seq))
+            index = points.index(each.point)
+            found.append((index, blindings[index]))
         return found
 
     # --- making ---------------------------------------------------------------------------------------------------
