@@ -71,7 +71,7 @@ def _prove(
     w_links, w_weights = scalars(), scalars()
     # The card at place i is number · before[order[i]], so that one product a card makes both halves of the sum.
     own = {index: number * weight for index, weight in zip(order, w_weights, strict=True)}
-    mixed = [own[index] - w_number * each for index, each in enumerate(coefficients)]
+    mixed = [own[index] + (ORDER - w_number) * each for index, each in enumerate(coefficients)]
     announced = (
         combine((w_masks, GENERATOR)),
         combine((w_chain, GENERATOR)),

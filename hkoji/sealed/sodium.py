@@ -68,11 +68,13 @@ def _multiply(number: int, element: bytes) -> bytes:
 
     # libsodium refuses a product that is the identity, so it is never asked for one.
     if element == GENERATOR:
-        raw = write_scalars(number)
-        return crypto_scalarmult_ed25519_base_noclamp(raw) if any(raw) else _IDENTITY
+        number %= ORDER
+        return crypto_scalarmult_ed25519_base_noclamp(write_scalars(number)) if number else _IDENTITY
     point, factor = _known(element)
-    raw = write_scalars(number * factor)
-    return crypto_scalarmult_ed25519_noclamp(raw, point) if any(raw) and point != _IDENTITY else _IDENTITY
+    number = number * factor % ORDER
+    if number == 0 or point == _IDENTITY:
+        return _IDENTITY
+    return crypto_scalarmult_ed25519_noclamp(write_scalars(number), point)
 
 
 class _Known(NamedTuple):
