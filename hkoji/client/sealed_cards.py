@@ -37,6 +37,7 @@ class SealedCards:
         # The last reading: a log only grows, and the cards of a round that is over stay as they are.
         self._public = NOTHING
         self._own = NOTHING
+        self._sealers: Final[dict[tuple[bytes, Seat, str], Sealer]] = {}
         self._rounds: tuple[tuple[SealedRound, OwnCards], ...] = ()
 
     def sealer(self, course: Course, seat: Seat, entropy: str | None = None) -> Sealer:
@@ -55,7 +56,10 @@ class SealedCards:
             raise MissingSealedKeyError(error.message, hint=error.hint) from error
         for key in keys:
             if entropy is not None:
-                found = Sealer(key, setup.game, seat, entropy, setup.ruleset, secrets.token_bytes)
+                if (key, seat, entropy) not in self._sealers:
+                    made = Sealer(key, setup.game, seat, entropy, setup.ruleset, secrets.token_bytes)
+                    self._sealers[key, seat, entropy] = made
+                found = self._sealers[key, seat, entropy]
                 if all(map(found.has_made, own)):
                     return found
         raise MissingSealedKeyError(

@@ -20,6 +20,7 @@ from hkoji.game.sealed_parts import SALT, ClosePart, GivePart, HidePart, LockPar
 from hkoji.game.sealing import (
     Acting,
     Demand,
+    HiddenCard,
     Sealed,
     SealedRound,
     act,
@@ -110,6 +111,8 @@ class Sealer:
         self._points: Final[CardPoints] = card_points(ruleset.name, ruleset.pack)
         self._nonces: Final = self._seal.nonces(fresh)
         self._fresh: Final = fresh
+        self._found: Final[dict[tuple[tuple[bytes, ...], HiddenCard], tuple[int, int]]] = {}
+        """What `_hidden` has found: a command asks several times, and each costs ten products."""
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -170,14 +173,16 @@ class Sealer:
         tokens = dealt.tokens(self._seat)
         found = []
         for each in dealt.hidden[self._seat]:
-            made_of = (dealt.number, each.prev, each.seq, each.action, each.part)
-            blindings = [self._seal.blinding(*made_of, index) for index in range(len(tokens))]
-            # All are tried, also behind the right one: else the time would tell the service which it is.
-            points = list(map(partial(hide, combine), tokens, blindings))
-            if each.point not in points:
-                raise TrustError(tell("entry {seq} was not made with the sealed key of this home", seq=each.seq))
-            index = points.index(each.point)
-            found.append((index, blindings[index]))
+            if (tokens, each) not in self._found:
+                made_of = (dealt.number, each.prev, each.seq, each.action, each.part)
+                blindings = [self._seal.blinding(*made_of, index) for index in range(len(tokens))]
+                # All are tried, also behind the right one: else the time would tell the service which it is.
+                points = list(map(partial(hide, combine), tokens, blindings))
+                if each.point not in points:
+                    raise TrustError(tell("entry {seq} was not made with the sealed key of this home", seq=each.seq))
+                index = points.index(each.point)
+                self._found[tokens, each] = (index, blindings[index])
+            found.append(self._found[tokens, each])
         return found
 
     # --- making ---------------------------------------------------------------------------------------------------
