@@ -112,7 +112,7 @@ class Sealer:
         self._nonces: Final = self._seal.nonces(fresh)
         self._fresh: Final = fresh
         self._found: Final[dict[tuple[tuple[bytes, ...], HiddenCard], tuple[int, int]]] = {}
-        """What `_hidden` has found: a command asks several times, and each costs ten products."""
+        """The results of `_hidden`: a command asks several times, and each costs ten products."""
 
     # --- reading --------------------------------------------------------------------------------------------------
 
