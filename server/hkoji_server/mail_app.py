@@ -95,10 +95,10 @@ def make_mail_parts(
     assert own is not None
     held, players = parts.held, parts.held_players
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
-    entries = MailEntries(store, held, parts.games, parts.statements, sources)
+    entries = MailEntries(store, held, parts.games, parts.offers, parts.statements, sources)
     game_commands = GameCommands(store, held, entries, parts.offers, parts.invitations, players, tokens)
     commands = MailCommands(store, tokens, players, game_commands.steps)
-    orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, look_up=look_up, count=count)
+    orders = MailOrders(store, seats, commands, tokens, time, require=require, look_up=look_up, count=count)
     letters = LetterFacts(store, seats, tokens, time, settings, own=own, origin=origin)
     return MailParts(orders, letters)
 

@@ -191,8 +191,7 @@ class ChannelStore(SqlSteps):
 
     async def set_channel_settings(self, channel: str, settings: str) -> bool:
         """Replaces the settings of a channel. Returns False if there is none."""
-        changed = update(CHANNEL).where(CHANNEL.c.id == channel).values(settings=settings)
-        return await self._change(changed) == 1
+        return await self._holding(lambda connection: set_settings(connection, channel, settings))
 
     async def remove_channel(self, player: str, channel: str) -> bool:
         """Removes a channel of the player and what was to be sent to it. Returns False if there is none.
@@ -205,6 +204,12 @@ class ChannelStore(SqlSteps):
 def working() -> tuple[ColumnElement[bool], ...]:
     """Returns the conditions under which notices are sent to a channel."""
     return CHANNEL.c.confirmed.is_not(None), CHANNEL.c.off.is_(None)
+
+
+def set_settings(connection: Connection, channel: str, settings: str) -> bool:
+    """Replaces the settings of a channel: see `ChannelStore.set_channel_settings`."""
+    changed = update(CHANNEL).where(CHANNEL.c.id == channel).values(settings=settings)
+    return connection.execute(changed).rowcount == 1
 
 
 def remove_channels(connection: Connection, player: str) -> None:

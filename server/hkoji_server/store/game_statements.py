@@ -14,9 +14,10 @@ from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, litera
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.game.clock import Way
 from hkoji.messages.text import tell
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.game_values import NewNotice
-from hkoji_server.store.incoming import HOLD_NEW
-from hkoji_server.store.mail_values import ClosedMailError
+from hkoji_server.store.incoming import close_mail
+from hkoji_server.store.mail_tables import EVIDENCE
 from hkoji_server.store.notices import add_notices
 from hkoji_server.store.outages import outage_number
 from hkoji_server.store.players import verify_valid
@@ -70,7 +71,7 @@ class StatementStore(SqlSteps):
         after: str | None,
         outages: int,
         notices: Sequence[NewNotice] = (),
-        mail: int | None = None,
+        closing: Closing | None = None,
         key: str = "",
     ) -> bool:
         """Keeps a statement about the head of a game that has that `deadline`, and sets the deadline `after`.
@@ -78,10 +79,10 @@ class StatementStore(SqlSteps):
         `outages` is the number of outages it was decided with, and `new.at` the time. For an annulment `after` is the
         same as `deadline`. The `notices` are written if the statement is. Of the gifts of one player about one head,
         the largest is kept. Returns False if the same statement, or a larger gift, is kept already: then nothing
-        changes. `mail` is the number of the mail that has led to it, and `key` its author's key, as in `Append`.
+        changes. `closing` closes the mail that has led to it, and `key` is its author's key, as in `Append`.
 
-        Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `RevokedError`;
-        `ClosedMailError`; `StaleDecisionError` also if another player's annulment of the same head is kept, because
+        Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `RevokedError`; what
+        `close_mail` raises; `StaleDecisionError` also if another player's annulment of the same head is kept, because
         then the game ends instead.
         """
         if _held_deadline(connection, new.game, new.head) != deadline:
@@ -89,14 +90,13 @@ class StatementStore(SqlSteps):
         if connection.execute(select(outage_number())).scalar_one() > outages:
             raise StaleDecisionError(new.game)
         verify_valid(connection, key)
-        if mail is not None:
-            # A statement that a mail has led to may be as old as the mail.
-            if connection.execute(HOLD_NEW, {"b_mail": mail}).first() is None:
-                raise ClosedMailError(mail)
-        elif self._time(connection) > latest(new.at):
+        # A statement that a mail has led to may be as old as the mail.
+        if closing is None and self._time(connection) > latest(new.at):
             raise StaleDecisionError(new.game)
         if not _makes_way(connection, new):
             return False
+        if closing is not None:
+            close_mail(connection, closing)
         connection.execute(insert(STATEMENT).values(new.model_dump()))
         if after != deadline:
             _change_deadline(connection, new.game, after)
@@ -127,6 +127,8 @@ def _makes_way(connection: Connection, new: KeptStatement) -> bool:
             if (kept.seconds or 0) >= (new.seconds or 0):
                 return False
             _remove(connection, kept.game, kept.head, kept.kind, kept.name)
+            if kept.claim is not None:
+                connection.execute(delete(EVIDENCE).where(EVIDENCE.c.commit == kept.claim.commit))
     return True
 
 

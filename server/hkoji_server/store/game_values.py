@@ -11,6 +11,7 @@ from hkoji.game.commitments import Opening
 from hkoji.game.dealer import SERVER_V1
 from hkoji.game.sealed_parts import GivePart
 from hkoji.log.line import Line
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.tables import KeptStatement
 
 
@@ -123,8 +124,8 @@ class Append:
     says whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or
     `MOST_INVITATIONS` of the same player, or if `invited_key`, the one that they invite, is held and has been revoked.
     `key` is the author's key; nothing is appended if it has been revoked. The `notices` are written with the lines.
-    `mail` is the number of the mail that has led to this: nothing is appended unless it is still to be processed, and
-    then `at` may be as old as the mail.
+    `closing` closes the mail that has led to this: nothing is appended unless it is still to be processed, and then
+    `at` may be as old as the mail.
     """
 
     game: str
@@ -143,7 +144,7 @@ class Append:
     invited_key: str = ""
     key: str = ""
     notices: tuple[NewNotice, ...] = ()
-    mail: int | None = None
+    closing: Closing | None = None
     deposits: tuple[GivePart, ...] = ()
     given: tuple[tuple[int, int], ...] = ()
 

@@ -234,13 +234,17 @@ class GameStore(SqlSteps):
     # --- writes ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    async def add_game(self, new: NewGame) -> None:
-        """Adds a new game, or changes nothing and raises `StaleDecisionError`, or `TooManyGamesError` by its quota."""
+    async def add_game(self, new: NewGame, opening: Append | None = None) -> None:
+        """Adds a new game, with the append that opens it if there is one.
+
+        Or changes nothing and raises `StaleDecisionError`, `TooManyGamesError` by its quota, and what `append` raises.
+        With an opening it raises `ConflictError` if there is a game with that id.
+        """
 
     @abstractmethod
     async def append(self, append: Append | Decide) -> None:
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
-        `TooManyGamesError`, or `NotFoundError` for a game that is not there, or `ClosedMailError`.
+        `TooManyGamesError`, or `NotFoundError` for a game that is not there, or what `close_mail` raises.
 
         Raises `StaleDecisionError` if the head is the same, and the deadline is not, there are more outages, or the
         decision is too old. An append that ends the game forgets the statements about it.

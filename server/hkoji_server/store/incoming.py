@@ -2,14 +2,14 @@
 
 - *What `add_incoming` has returned is on disk*, and stays there until it is closed or the operator removes it. The same
   mail is kept once. Only the first mail of one name with one Message-ID is kept, for ever. And of those that
-  have the same signed text (`note_signed`) only the first is obeyed.
-- *A mail is closed together with its answers.* So after a crash it is either processed again or has been answered.
-- *An append that a mail has led to needs the mail* (`Append.mail`): in its transaction the mail is still `new`. So
-  what was set aside, and no longer holds up timeouts and heads, does not get into a log with its early time.
+  have the same signed text (`Closing.signed`) only the first is obeyed.
+- *A mail is closed together with what it leads to, and with its answers* (`Closing`). So after a crash it is either
+  processed again, and has led to nothing, or has been answered. What was set aside, and no longer holds up timeouts and
+  heads, does not get into a log with its early time.
 - *Nothing old is kept late*: as of a decision, the time of a mail is at most `OLDEST` seconds old when it is kept.
 
 A mail is kept while the row of its mailbox is held, so of two that come at once each sees the other. It is closed, or
-set aside, while its own row is held, as in an append that needs it.
+set aside, while its own row is held. Locks are taken in the order game, mail, mailbox.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Integer,
     Select,
+    Text,
     bindparam,
     exists,
     func,
@@ -33,26 +33,26 @@ from sqlalchemy import (
 
 from hkoji.errors import NotFoundError
 from hkoji.messages.text import tell
+from hkoji_server.store.choices import set_settings
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.letters import add_reply, change_reply
-from hkoji_server.store.mail_invitations import MailboxMove, move_mailbox
-from hkoji_server.store.mail_tables import INCOMING, MAILBOX, IncomingMail
+from hkoji_server.store.mail_invitations import accept_mailbox, move_mailbox
+from hkoji_server.store.mail_tables import EVIDENCE, HELD_ENTROPY, INCOMING, MAILBOX, IncomingMail
 from hkoji_server.store.mail_values import (
     ANSWER_EVENT,
     MOST_WAITING,
     OTHER_BYTES,
     SET_ASIDE,
+    ClosedMailError,
     KeptMail,
-    Mailbox,
     NewAnswer,
     NewMail,
-    ReplyToken,
     WaitingMail,
 )
-from hkoji_server.store.mailboxes import add_letter, change_mailbox
+from hkoji_server.store.mailboxes import add_letter, change_mailbox, note_answered
 from hkoji_server.store.outages import outage_number
-from hkoji_server.store.player_tables import OperatorCode
 from hkoji_server.store.players import held_key_of, keep_code
-from hkoji_server.store.sql_steps import SqlSteps, transaction, within
+from hkoji_server.store.sql_steps import SqlSteps, within
 from hkoji_server.store.tables import one_of
 from hkoji_server.store.time_contract import StaleDecisionError, latest
 
@@ -61,12 +61,15 @@ _NEW: Final = INCOMING.c.state == literal_column("'new'")
 _NAMED: Final = INCOMING.c.message_id != literal_column("''")
 _OTHER: Final = "!"
 """Before the Message-ID of a mail that was not processed because an earlier one has it. None begins so."""
-_LED: Final = INCOMING.c.number == bindparam("b_mail", type_=Integer)
-IS_NEW: Final[ColumnElement[bool]] = exists().where(_LED, _NEW)
-"""The condition that the mail is still to be processed that has led to an append."""
-HOLD_NEW: Final = select(INCOMING.c.number).where(_LED, _NEW).with_for_update(read=True)
-"""Holds the row of that mail. Its bytes cannot go, and it cannot be set aside then."""
-_MAIL: Final = select(*INCOMING.c).where(INCOMING.c.number == bindparam("b_number", type_=Integer))
+_NUMBER: Final = INCOMING.c.number == bindparam("b_number", type_=Integer)
+_HOLD_NEW: Final = select(INCOMING.c.number).where(_NUMBER, _NEW).with_for_update()
+_MAIL: Final = select(*INCOMING.c).where(_NUMBER)
+_SAME: Final = INCOMING.alias("same")
+_SIGNED_BEFORE: Final = (
+    select(INCOMING.c.number)
+    .join_from(INCOMING, _SAME, (_SAME.c.name == INCOMING.c.name) & (_SAME.c.number != INCOMING.c.number))
+    .where(_NUMBER, _SAME.c.signed == bindparam("b_signed", type_=Text))
+)
 _OLDEST_NEW: Final = select(func.min(INCOMING.c.received)).where(_NEW)
 
 
@@ -111,18 +114,9 @@ class IncomingStore(SqlSteps):
         found: str | None = oldest
         return found
 
-    @transaction
-    def note_signed(self, connection: Connection, number: int, signed: str) -> bool:
-        """Notes by what a mail is known that is sent again, as `hkoji.mail.dkim_rules.signed_id` has it.
-
-        Returns False, and notes nothing, if another mail of the same name is known by it.
-        """
-        name = select(INCOMING.c.name).where(INCOMING.c.number == number).scalar_subquery()
-        known = select(INCOMING.c.number).where(INCOMING.c.name == name, INCOMING.c.signed == signed)
-        if (first := connection.execute(known).scalar()) is not None:
-            return bool(first == number)
-        connection.execute(update(INCOMING).where(INCOMING.c.number == number).values(signed=signed))
-        return True
+    async def signed_before(self, number: int, signed: str) -> bool:
+        """Tells whether another mail of the same name was obeyed that is known by `signed`, if it is sent again."""
+        return bool(await self._read(_SIGNED_BEFORE, b_number=number, b_signed=signed))
 
     async def count_try(self, number: int, now: str) -> int:
         """Notes that a mail is being processed, before that is done. Returns how often that was so, with this time."""
@@ -141,39 +135,46 @@ class IncomingStore(SqlSteps):
         return _end(connection, number, {"state": "failed", "result": result}, answers)
 
     @within("_holding", wakes=True)
-    def close_incoming(
-        self,
-        connection: Connection,
-        number: int,
-        result: str,
-        *,
-        answers: Sequence[NewAnswer] = (),
-        replies: Sequence[ReplyToken] = (),
-        mailbox: Mailbox | None = None,
-        was: Mailbox | None = None,
-        move: MailboxMove | None = None,
-        code: OperatorCode | None = None,
-    ) -> bool:
-        """Closes a `new` mail in one transaction: its bytes go, and its answers are written into the outbox.
+    def close_incoming(self, connection: Connection, closing: Closing) -> None:
+        """Closes a mail, and nothing else. Changes nothing if it raises, as `close_mail` does."""
+        close_mail(connection, closing)
 
-        A `code` for another key is kept as by `add_code`, but only for a player whose valid key the service holds.
-        Of `replies` that are known, `expires`, `spent` and `answers` are replaced, and the others are added. A
-        `mailbox` is changed as by `change_mailbox`, which gets `was`. With `move`, another mailbox gets its address
-        first. Returns False, and changes nothing, if the mail is not `new`. Raises `StaleDecisionError` if what `move`
-        names cannot be moved any more.
-        """
-        if not _end(connection, number, {"state": "done", "raw": b"", "result": result}, answers):
-            return False
-        if move is not None and not move_mailbox(connection, move):
+
+def close_mail(connection: Connection, closing: Closing) -> None:
+    """Closes a mail in the transaction of what it leads to, whose game is held by then.
+
+    Raises before it writes anything: `ClosedMailError` if the mail is closed or was set aside, `StaleDecisionError` if
+    another mail of the name is known by `signed`, or `move` cannot be done any more, and what `accept_mailbox` raises.
+    """
+    if connection.execute(_HOLD_NEW, {"b_number": closing.mail}).first() is None:
+        raise ClosedMailError(closing.mail)
+    if closing.signed is not None:
+        known = {"b_number": closing.mail, "b_signed": closing.signed}
+        if connection.execute(_SIGNED_BEFORE, known).first() is not None:
             raise StaleDecisionError
-        for each in replies:
-            add_reply(connection, each)
-            change_reply(connection, each)
-        if mailbox is not None:
-            change_mailbox(connection, mailbox, was)
-        if code is not None and code.name is not None and held_key_of(connection, code.name) is not None:
-            keep_code(connection, code)
-        return True
+    was = closing.was
+    if closing.move is not None:
+        move_mailbox(connection, closing.move)
+    if closing.registers is not None and was is not None:
+        accept_mailbox(connection, was.channel, closing.registers)
+    if closing.answered is not None and was is not None:
+        note_answered(connection, was.channel, closing.answered)
+    values = {"state": "done", "raw": b"", "result": closing.result, "signed": closing.signed}
+    _end(connection, closing.mail, values, closing.answers)
+    for each in closing.replies:
+        add_reply(connection, each)
+        change_reply(connection, each)
+    if closing.mailbox is not None:
+        change_mailbox(connection, closing.mailbox, was)
+    if closing.settings is not None and was is not None:
+        set_settings(connection, was.channel, closing.settings)
+    code = closing.code
+    if code is not None and code.name is not None and held_key_of(connection, code.name) is not None:
+        keep_code(connection, code)
+    if closing.evidence is not None:
+        connection.execute(insert(EVIDENCE).values(closing.evidence.model_dump()))
+    if closing.entropy is not None:
+        connection.execute(insert(HELD_ENTROPY).values(closing.entropy.model_dump()))
 
 
 def _not_kept(connection: Connection, new: NewMail) -> KeptMail | None:

@@ -1,4 +1,4 @@
-"""Letters of the service: tokens and counts, drafts and evidence, and mails to itself."""
+"""Letters of the service: tokens and counts, entropy and evidence, and mails to itself."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from hkoji.game.clock import add_seconds
 from hkoji.mail.tokens import Purpose
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import (
-    DRAFT,
     EVIDENCE,
+    HELD_ENTROPY,
     IMAP_PLACE,
     INCOMING,
     LETTER_COUNT,
     PROBE,
     REPLY,
-    MailDraft,
+    HeldEntropy,
     MailEvidence,
 )
 from hkoji_server.store.mail_values import (
@@ -50,20 +50,18 @@ from hkoji_server.store.mail_values import (
 )
 from hkoji_server.store.mailboxes import remove_old_mailboxes
 from hkoji_server.store.sql_steps import SqlSteps, holding, transaction
-from hkoji_server.store.tables import GAME, OUTBOX, SERVICE, one_of, rows_of
+from hkoji_server.store.tables import GAME, OUTBOX, SERVICE, rows_of
 
 _DAY: Final = len("2026-01-01")
 _HOUR: Final = len("2026-01-01T00")
 _REPLY: Final = select(*REPLY.c).where(REPLY.c.digest == bindparam("b_digest"))
-_DRAFTS: Final = select(*DRAFT.c).where(DRAFT.c.game == bindparam("b_game")).order_by(DRAFT.c.source)
-_DRAFTS_WITH_ENTROPY: Final = (
-    select(*DRAFT.c)
+_ENTROPY: Final = (
+    select(*HELD_ENTROPY.c)
     .where(
-        DRAFT.c.entropy.is_not(None),
-        tuple_(DRAFT.c.game, DRAFT.c.source)
-        > tuple_(bindparam("b_game", type_=Text), bindparam("b_source", type_=Text)),
+        tuple_(HELD_ENTROPY.c.game, HELD_ENTROPY.c.name)
+        > tuple_(bindparam("b_game", type_=Text), bindparam("b_name", type_=Text))
     )
-    .order_by(DRAFT.c.game, DRAFT.c.source)
+    .order_by(HELD_ENTROPY.c.game, HELD_ENTROPY.c.name)
     .limit(bindparam("b_limit", type_=Integer))
     .offset(literal_column("0"))
 )
@@ -201,56 +199,16 @@ class LetterStore(SqlSteps):
         if connection.execute(noted).rowcount == 0:
             connection.execute(insert(IMAP_PLACE).values(mailbox=mailbox, **place._asdict()))
 
-    # --- drafts and evidence --------------------------------------------------------------------------------------
+    # --- entropy and evidence --------------------------------------------------------------------------------------
 
-    @transaction
-    def add_draft(self, connection: Connection, draft: MailDraft, evidence: MailEvidence | None = None) -> MailDraft:
-        """Keeps a draft, and in the same transaction the mail that it commits to.
+    async def held_entropy(self, after: tuple[str, str], limit: int) -> tuple[HeldEntropy, ...]:
+        """Returns the entropy of held seats, in order of game and name, beginning after that game and name."""
+        game, name = after
+        return rows_of(HeldEntropy, await self._read(_ENTROPY, b_game=game, b_name=name, b_limit=limit))
 
-        Returns it, or the draft that is kept for this game and source already; then nothing is kept.
-        """
-        place = (DRAFT.c.game == draft.game, DRAFT.c.source == draft.source)
-        kept = one_of(MailDraft, connection.execute(select(*DRAFT.c).where(*place)))
-        if kept is not None:
-            return kept
-        connection.execute(insert(DRAFT).values(draft.model_dump()))
-        if evidence is not None:
-            connection.execute(insert(EVIDENCE).values(evidence.model_dump()))
-        return draft
-
-    async def drafts(self, game: str) -> tuple[MailDraft, ...]:
-        """Returns the drafts of a game."""
-        return rows_of(MailDraft, await self._read(_DRAFTS, b_game=game))
-
-    async def drafts_with_entropy(self, after: tuple[str, str], limit: int) -> tuple[MailDraft, ...]:
-        """Returns drafts that have entropy, in order of game and source, beginning after that game and source."""
-        game, source = after
-        found = await self._read(_DRAFTS_WITH_ENTROPY, b_game=game, b_source=source, b_limit=limit)
-        return rows_of(MailDraft, found)
-
-    async def forget_entropy(self, game: str, source: str) -> None:
-        """Forgets the entropy of a draft, because its `seed` is on record or never will be."""
-        forgotten = update(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source == source).values(entropy=None)
-        await self._change(forgotten)
-
-    @transaction
-    def drop_draft(
-        self, connection: Connection, game: str, source: str, submission: str, commit: str, *, closed: bool = False
-    ) -> None:
-        """Removes a draft and its evidence, unless another process has put another submission in its place.
-
-        With `closed`, only if its mail is not being processed any more.
-        """
-        same = [DRAFT.c.game == game, DRAFT.c.source == source, DRAFT.c.submission == submission]
-        if closed:
-            same.append(~exists().where(INCOMING.c.digest == source, INCOMING.c.state == "new"))
-        if connection.execute(delete(DRAFT).where(*same)).rowcount:
-            connection.execute(delete(EVIDENCE).where(EVIDENCE.c.commit == commit))
-
-    async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
-        """Removes drafts whose entries are on record, and with them their entropy."""
-        gone = delete(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source.in_(sources))
-        await self._change(gone)
+    async def forget_entropy(self, game: str, name: str) -> None:
+        """Forgets the entropy of a seat, because its `seed` is on record or never will be."""
+        await self._change(delete(HELD_ENTROPY).where(HELD_ENTROPY.c.game == game, HELD_ENTROPY.c.name == name))
 
     async def evidence(self, game: str, name: str) -> tuple[MailEvidence, ...]:
         """Returns the mails of a player that are kept as evidence for a game, by the commitments."""
@@ -264,7 +222,7 @@ class LetterStore(SqlSteps):
     ) -> int:
         """Removes what is over, at most `most` rows of each kind, and returns how many rows.
 
-        Tokens that are spent or have expired before `spent_before`; drafts of games that are over; evidence for games
+        Tokens that are spent or have expired before `spent_before`; entropy of games that are over; evidence for games
         that ended before `ended_before`; counts of letters of earlier days; invited mailboxes whose invitation stands
         no longer and is too old to count.
         """
@@ -273,7 +231,7 @@ class LetterStore(SqlSteps):
                 _remove(connection, REPLY, REPLY.c.spent < spent_before, most),
                 _remove(connection, REPLY, REPLY.c.expires < spent_before, most),
                 _remove(connection, LETTER_COUNT, LETTER_COUNT.c.hour < now[:_DAY], most),
-                _remove_of_games(connection, DRAFT, GAME.c.ended.is_not(None), most),
+                _remove_of_games(connection, HELD_ENTROPY, GAME.c.ended.is_not(None), most),
                 _remove_of_games(connection, EVIDENCE, GAME.c.ended < ended_before, most),
                 remove_old_mailboxes(connection, now, most),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
@@ -22,6 +22,7 @@ from hkoji_server.store.mail_tables import (
     REPLY,
     KeptCertificate,
     KeptHeldKey,
+    MailboxMove,
 )
 from hkoji_server.store.mail_values import (
     CONFIRM_EVENT,
@@ -50,8 +51,9 @@ from hkoji_server.store.mailboxes import (
 from hkoji_server.store.player_tables import PLAYER, Player
 from hkoji_server.store.players import held_key_of, register, void_code
 from hkoji_server.store.reservations import RESERVED, reserved_values, standing_at, used, verify_not_reserved
-from hkoji_server.store.sql_steps import SqlSteps, transaction
+from hkoji_server.store.sql_steps import SqlSteps
 from hkoji_server.store.tables import CHANNEL
+from hkoji_server.store.time_contract import StaleDecisionError
 
 T = TypeVar("T")
 _YEAR: Final = 365 * DAY
@@ -70,18 +72,6 @@ class NewMailbox:
     by: str | None
     held: KeptHeldKey | None = None
     certificate: KeptCertificate | None = None
-
-
-class MailboxMove(NamedTuple):
-    """The mailbox with the channel `channel` gets the address of that with the channel `asked`, at the time `at`.
-
-    `certificate` is the one for the new address.
-    """
-
-    channel: str
-    asked: str
-    certificate: KeptCertificate
-    at: str
 
 
 class InvitationStore(SqlSteps):
@@ -136,32 +126,6 @@ class InvitationStore(SqlSteps):
         """Returns whether `host` may open a game for the player `name`: not if somebody else has reserved the name, or
         a game has been opened with that invitation."""
         return all(by == host and not used for by, used in await self._read(RESERVED, **reserved_values(name, now)))
-
-    @transaction
-    def accept_mailbox(self, connection: Connection, channel: str, registration: Player) -> None:
-        """Registers the owner of an invited mailbox under its held key, and makes it `active`, in one transaction.
-
-        If it is `active` already, under that key, nothing changes. Changes nothing if it raises: `NotFoundError` for
-        another mailbox, `ForbiddenError` in any other state or for another name or key, `ExistsError` if the name or
-        the key is a player's.
-        """
-        named = (registration.name, registration.key)
-        box = held_mailbox(connection, channel)
-        if box is None:
-            raise NotFoundError(tell("mailbox"), channel)
-        if box.state not in ("invited", "asked", "active") or (box.name, box.held_key) != named:
-            raise ForbiddenError(tell("the invitation of {name} does not stand any more", name=box.name))
-        holder = register(connection, registration, None)
-        if holder is not None and (holder.name, holder.key) != named:
-            raise ExistsError(tell("player"), box.name)
-        if box.state != "active":
-            note_answered(connection, channel, registration.registered)
-            set_state(connection, channel, "active", registration.registered)
-
-    async def note_answered(self, channel: str, at: str) -> None:
-        """Notes that the owner of an invited mailbox has answered: its invitation stands no longer, and the name is
-        free, unless the owner has accepted. None of the mailbox's invitations counts as unanswered any more."""
-        await self._transaction(lambda connection: note_answered(connection, channel, at))
 
 
 # --- invitations ------------------------------------------------------------------------------------------------------
@@ -314,6 +278,27 @@ def _refused(box: Mailbox) -> ForbiddenError:
     return ForbiddenError(tell("no player can move to this mailbox now"), hint=hint)
 
 
+def accept_mailbox(connection: Connection, channel: str, registration: Player) -> None:
+    """Registers the owner of an invited mailbox under its held key, and makes it `active`.
+
+    If it is `active` already, under that key, nothing changes. Changes nothing if it raises: `NotFoundError` for
+    another mailbox, `ForbiddenError` in any other state or for another name or key, `ExistsError` if the name or
+    the key is a player's.
+    """
+    named = (registration.name, registration.key)
+    box = held_mailbox(connection, channel)
+    if box is None:
+        raise NotFoundError(tell("mailbox"), channel)
+    if box.state not in ("invited", "asked", "active") or (box.name, box.held_key) != named:
+        raise ForbiddenError(tell("the invitation of {name} does not stand any more", name=box.name))
+    holder = register(connection, registration, None)
+    if holder is not None and (holder.name, holder.key) != named:
+        raise ExistsError(tell("player"), box.name)
+    if box.state != "active":
+        note_answered(connection, channel, registration.registered)
+        set_state(connection, channel, "active", registration.registered)
+
+
 # --- mailboxes whose owners are asked ---------------------------------------------------------------------------------
 
 
@@ -349,14 +334,15 @@ def _ask(connection: Connection, new: NewMailbox) -> Mailbox:
     return box
 
 
-def move_mailbox(connection: Connection, moved: MailboxMove) -> bool:
-    """Gives a mailbox the address of another one, whose owner has confirmed that. Returns False if they cannot now.
+def move_mailbox(connection: Connection, moved: MailboxMove) -> None:
+    """Gives a mailbox the address of another one, whose owner has confirmed that.
 
-    The other one keeps the old address, so that one more letter can go there.
+    The other one keeps the old address, so that one more letter can go there. Changes nothing if it raises:
+    `StaleDecisionError` if that cannot be confirmed any more.
     """
     new, old = held_mailbox(connection, moved.asked), held_mailbox(connection, moved.channel)
     if new is None or old is None or new.state != "asked":
-        return False
+        raise StaleDecisionError
     left = {"address": f"left {moved.asked}", "state": "moved", "since": moved.at}
     connection.execute(update(MAILBOX).where(MAILBOX.c.channel == moved.asked).values(left))
     got = {
@@ -377,7 +363,6 @@ def move_mailbox(connection: Connection, moved: MailboxMove) -> bool:
         void_code(connection, old.name)  # the letter with the code went to the old address
     note_answered(connection, moved.channel, moved.at)
     keep_certificate(connection, moved.certificate)
-    return True
 
 
 def _others(connection: Connection, box: Mailbox) -> list[str]:

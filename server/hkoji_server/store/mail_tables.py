@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import BigInteger, Index, LargeBinary, Text
 from sqlalchemy.orm import configure_mappers
@@ -170,21 +170,18 @@ class ImapPlaceTable(ClusteredTable, table=True):
     last: int = Field(sa_type=BigInteger)
 
 
-class MailDraft(NamedTable, table=True):
-    """A submission of the service for a held seat of a game: kept before it is submitted, and then repeated.
+class HeldEntropy(NamedTable, table=True):
+    """The entropy of a held seat's `seed`, in hex: kept with the entry that commits to it, until the seed is on record.
 
-    `source` is the digest of the mail, or a word for what nobody has asked for. `submission` is canonical text, with
-    the signed entry and its openings. `entropy` is that of the player's seed, in hex, until the seed is on record.
+    `name` is the player's.
     """
 
-    __tablename__ = "draft"
-    __table_args__ = (partial_index("draft_entropy", "entropy IS NOT NULL", "game"), CLUSTERED)
+    __tablename__ = "held_entropy"
+    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, sa_type=Text)
-    source: str = Field(primary_key=True, sa_type=Text)
-    name: str = Field(sa_type=Text)
-    submission: str = Field(sa_type=Text)
-    entropy: str | None = Field(default=None, sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=Text)
+    entropy: str = Field(sa_type=Text)
 
 
 class MailEvidence(NamedTable, table=True):
@@ -207,6 +204,18 @@ class MailEvidence(NamedTable, table=True):
     reader: int
 
 
+class MailboxMove(NamedTuple):
+    """The mailbox with the channel `channel` gets the address of that with the channel `asked`, at the time `at`.
+
+    `certificate` is the one for the new address.
+    """
+
+    channel: str
+    asked: str
+    certificate: KeptCertificate
+    at: str
+
+
 MAILBOX: Final = table_of(MailboxTable)
 HELD_KEY: Final = table_of(KeptHeldKey)
 CERTIFICATE: Final = table_of(KeptCertificate)
@@ -217,7 +226,7 @@ LETTER_COUNT: Final = table_of(LetterCountTable)
 BOUNCE: Final = table_of(BounceTable)
 PROBE: Final = table_of(ProbeTable)
 IMAP_PLACE: Final = table_of(ImapPlaceTable)
-DRAFT: Final = table_of(MailDraft)
+HELD_ENTROPY: Final = table_of(HeldEntropy)
 EVIDENCE: Final = table_of(MailEvidence)
 
 configure_mappers()  # as in `tables`

@@ -226,7 +226,10 @@ def add_mailbox(connection: Connection, box: Mailbox, settings: str, **more: str
 
 
 def note_answered(connection: Connection, channel: str, at: str) -> None:
-    """Notes that the owner of a mailbox has answered: see `InvitationStore.note_answered`."""
+    """Notes that the owner of an invited mailbox has answered: its invitation stands no longer.
+
+    The name is free, unless the owner has accepted. None of the mailbox's invitations counts as unanswered any more.
+    """
     address = connection.execute(
         update(MAILBOX).where(MAILBOX.c.channel == channel).values(invited=None).returning(MAILBOX.c.address)
     ).scalar()

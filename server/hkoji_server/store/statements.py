@@ -149,4 +149,5 @@ def hint_of(append: Append) -> Hint:
     summary = append.summary
     names = tuple(name for name in (summary.host, summary.guest, summary.invite) if name)
     # Most notices of moves are due later, and the process that sends them looks for these by itself.
-    return Hint(append.game, names, waits=any(each.not_before <= append.at for each in append.notices))
+    waits = append.closing is not None or any(each.not_before <= append.at for each in append.notices)
+    return Hint(append.game, names, waits=waits)

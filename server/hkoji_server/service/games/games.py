@@ -57,18 +57,23 @@ from hkoji_server.service.games.submitted_proofs import SubmittedProofs
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import AuthorCount, RateLimits, UncountedError
 from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append
-from hkoji_server.store.player_tables import RetiredKey
+from hkoji_server.store.player_tables import Player, RetiredKey
 from hkoji_server.store.players import verify_not_revoked
 from hkoji_server.store.time_contract import StaleDecisionError
 
 
 class MailArrival(NamedTuple):
-    """The mail, by its number, that has led to what the service submits for its player, and when it was received."""
+    """The mail that has led to what the service submits for its player: when it was received, and how it is closed.
 
-    number: int
+    `ended` closes it if a statement ends the game.
+    """
+
     received: str
+    closing: Closing
+    ended: Closing | None = None
 
 
 class Games:
@@ -121,7 +126,10 @@ class Games:
         tries = 0
         while True:
             try:
-                if entry.seq <= held.refereed.course.seq:
+                course = held.refereed.course
+                if entry.seq <= course.seq and arrival is not None:  # it is on record only if its mail is closed
+                    raise ConflictError(game, seq=course.seq, head=course.head)
+                if entry.seq <= course.seq:
                     return await self._repeat(held.refereed, submission)
                 if refused is not None:
                     raise refused
@@ -152,6 +160,18 @@ class Games:
                     self._seed_due(game)
                 return Submitted(lines, fresh=True)
             held, current = await self._held.refresh(held), True
+
+    async def opening(self, offered: LoadedGame, submission: Submission, closing: Closing, at: str) -> Append:
+        """Returns the append that opens a game which is added together with it, at the time `at`.
+
+        `closing` closes the mail that asks for the game. Raises what `submit` raises for an `open`.
+        """
+        entry, outages = submission.entry, self._time.outages
+        invited = await self._way_of_invited(entry)
+        await self._check_choices(offered.refereed.course, entry)
+        accepted = referee.accept(offered.refereed, submission, signer=self._signer, at=at)
+        key = _key_text(offered.refereed, submission)
+        return append_of(offered, accepted, outages, key=key, closing=closing, invited=invited)[0]
 
     async def recover(self, game: str, player: str, proof: str) -> Submitted:
         """Replaces a player's revoked key by their new one, if they owe the next entry. A second call changes nothing.
@@ -224,11 +244,11 @@ class Games:
         now = await self._time.now()
         if proofs is not None:
             now = proofs.came(now)
-        at, mail = (now, None) if arrival is None else (arrival.received, arrival.number)
+        at, closing = (now, None) if arrival is None else (arrival.received, arrival.closing)
         outages, key = self._time.outages, _key_text(held.refereed, submission)
         try:
             if entry.kind in NEWCOMER_KINDS:
-                await self._check_registered(course, entry, key)
+                await self._check_registered(course, entry, key, None if closing is None else closing.registers)
             invited = await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None
 
             made: list[tuple[Append, LoadedGame]] = []
@@ -245,7 +265,7 @@ class Games:
                         outages=counting,
                         verify=None if proofs is None else proofs.verify,
                     )
-                    made.append(append_of(held, accepted, outages, key=key, mail=mail, invited=invited))
+                    made.append(append_of(held, accepted, outages, key=key, closing=closing, invited=invited))
                 return made[0]
 
             unproven = () if proofs is None else proofs.wanting(decided)
@@ -333,10 +353,13 @@ class Games:
         elif host is not None:
             await self._invitations.verify_may_join(host, entry.by)
 
-    async def _check_registered(self, course: Course, entry: Entry, key: str) -> None:
-        """Checks that a newcomer's key is registered, and that the game was offered to the one who opens it."""
+    async def _check_registered(self, course: Course, entry: Entry, key: str, registers: Player | None) -> None:
+        """Checks that a newcomer's key is registered, and that the game was offered to the one who opens it.
+
+        `registers` is the player who is registered with this entry.
+        """
         verify_not_revoked(await self._store.retired(key))
-        player = await self._store.player(entry.by)
+        player = registers or await self._store.player(entry.by)
         if player is None or player.key != key:
             raise ForbiddenError(
                 tell("{by} is not registered here with that key", by=entry.by),

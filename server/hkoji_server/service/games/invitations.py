@@ -20,6 +20,7 @@ from hkoji.log.private_key import Signer
 from hkoji.messages.text import shorten, tell
 from hkoji_server.service.games.loaded_games import TRIES, LoadedGames, Submitted, undecided, write_own
 from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import StaleDecisionError
 
@@ -48,8 +49,12 @@ class Invitations:
         self._time = time
         self._signer = signer
 
-    async def decline(self, game: str, player: str, why: str | None = None) -> Submitted:
+    async def decline(
+        self, game: str, player: str, why: str | None = None, closing: Closing | None = None
+    ) -> Submitted:
         """Ends a game to which `player` is invited by name. A second call changes nothing, whatever its reason.
+
+        `closing` closes the mail that declines.
 
         Raises `IllegalError` for another reason than those of `WHY_DECLINED`, `NotFoundError`, `ForbiddenError` for
         everybody else, `ConflictError` if the player has joined, `GameOverError`, `ClockError`.
@@ -76,7 +81,7 @@ class Invitations:
             at, outages = await self._time.time_of_record(), self._time.outages
             accepted = referee.lapse(held.refereed, LapseReason.DECLINED, signer=self._signer, at=at, why=why)
             try:
-                await write_own(self._store, self._held, held, accepted, outages)
+                await write_own(self._store, self._held, held, accepted, outages, closing=closing)
             except (ConflictError, StaleDecisionError):
                 await self._time.read_outages()
             else:

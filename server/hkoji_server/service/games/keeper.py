@@ -6,7 +6,7 @@ leader.
 
 The service sends the `seed` that a held seat owes, from the entropy that it has drawn for it, so nobody has to be
 asked by a letter. The process that has appended the entry before it sends it at once; each process looks for what
-others have left. The draft of the seat's `open` or `join` has the entropy until its `seed` is on record.
+others have left. The entropy is kept with the seat's `open` or `join`, until its `seed` is on record.
 
 Tidying removes offers that nobody has opened, rows that have expired, notices to channels that were removed, messages
 of games that ended long ago, and tokens, mails and invitations of play by mail. A process that finds nothing of the
@@ -26,14 +26,13 @@ from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, S
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way, format_time, parse_time
-from hkoji.game.commitments import entropy_commit
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.submission import draft_entry
 from hkoji.log.mail_claim import NO_MAIL
 from hkoji.log.private_key import PrivateKey, Signer
-from hkoji.rules.events import Seat
+from hkoji.rules.events import SEATS, Seat
 from hkoji_server.log import log
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.loaded_games import TRIES, LoadedGames, undecided, write_own
@@ -41,7 +40,7 @@ from hkoji_server.service.games.talk import KEPT, WRITTEN
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, about
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Removed
-from hkoji_server.store.mail_tables import MailDraft
+from hkoji_server.store.mail_tables import HeldEntropy
 from hkoji_server.store.mail_values import SPENT_DAYS
 from hkoji_server.store.time_contract import StaleDecisionError
 
@@ -53,8 +52,8 @@ TIDY_PACE: Final = 450.0
 """The seconds between two tidyings, on average."""
 _MOST_OVERDUE: Final = 50
 """How many games are looked at together."""
-_MOST_DRAFTS: Final = 100
-"""How many drafts are looked at together."""
+_MOST_TOGETHER: Final = 100
+"""The entropy of how many seats is looked at together."""
 _MOST_REMOVED: Final = 200
 """How many offers are removed in one transaction, for which moves may have to wait."""
 _PAUSE: Final = 0.1
@@ -207,10 +206,10 @@ class HeldSeeds:
         Raises `ClockError` and `StorageError`: then it has not looked at all of them.
         """
         sent, after = 0, ("", "")
-        while drafts := await self._store.drafts_with_entropy(after, _MOST_DRAFTS):
-            for draft in drafts:
-                sent += await self._send(draft)
-            after = drafts[-1].game, drafts[-1].source
+        while found := await self._store.held_entropy(after, _MOST_TOGETHER):
+            for each in found:
+                sent += await self._send(each)
+            after = found[-1].game, found[-1].name
         return sent
 
     async def send(self, game: str) -> int:
@@ -218,36 +217,33 @@ class HeldSeeds:
 
         Raises `ClockError` and `StorageError`.
         """
-        return sum([await self._send(each) for each in await self._store.drafts(game) if each.entropy is not None])
+        found = await self._store.held_entropy((game, ""), len(SEATS))
+        return sum([await self._send(each) for each in found if each.game == game])
 
-    async def _send(self, draft: MailDraft) -> bool:
+    async def _send(self, kept: HeldEntropy) -> bool:
         try:
-            held = await self._held.current(draft.game)
+            held = await self._held.current(kept.game)
         except NotFoundError:
             return False
         course = held.refereed.course
-        seat = course.setup.seat_of(draft.name)
-        assert draft.entropy is not None
-        # A draft whose own entry never got into the log has entropy that nobody has committed to.
-        if seat is None or course.setup.entropy_commits[seat] != entropy_commit(draft.game, seat, draft.entropy):
-            return False
-        if course.setup.entropy[seat] is not None or course.finished:
-            await self._store.forget_entropy(draft.game, draft.source)
+        seat = course.setup.seat_of(kept.name)
+        if seat is None or course.setup.entropy[seat] is not None or course.finished:
+            await self._store.forget_entropy(kept.game, kept.name)
             return False
         if course.seed_seat != seat or (key := await self._key(course, seat)) is None:
             return False
-        body = entry_kinds.Seed(draft.entropy, NO_MAIL)
-        entry = draft_entry(course, body, by=draft.name, at=self._sources.at(), seen=held.refereed.at)
+        body = entry_kinds.Seed(kept.entropy, NO_MAIL)
+        entry = draft_entry(course, body, by=kept.name, at=self._sources.at(), seen=held.refereed.at)
         try:
-            await self._games.submit(draft.game, entry.sign(key))
+            await self._games.submit(kept.game, entry.sign(key))
         except ClockError:
             raise
         except ConflictError:  # another process was faster
             return False
         except HkojiError as error:
-            log.error("could not send the seed of a held seat", game=draft.game, reason=str(error))
+            log.error("could not send the seed of a held seat", game=kept.game, reason=str(error))
             return False
-        await self._store.forget_entropy(draft.game, draft.source)
+        await self._store.forget_entropy(kept.game, kept.name)
         return True
 
     async def _key(self, course: Course, seat: Seat) -> PrivateKey | None:

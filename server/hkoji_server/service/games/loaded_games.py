@@ -27,6 +27,7 @@ from hkoji.log.line import Line
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.notice_rules import notices_of
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import NOBODY, Append, GameSummary
 from hkoji_server.store.statements import OUTLINE, summary_values
@@ -216,14 +217,14 @@ def append_of(
     *,
     key: str = "",
     by: str | None = None,
-    mail: int | None = None,
+    closing: Closing | None = None,
     invited: Way | None = None,
 ) -> tuple[Append, LoadedGame]:
     """Returns what the store appends to the game `before`, decided with these `outages`, and the game after that.
 
-    `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them. `mail` is
-    the number of the mail that has led to them. `invited` is the way that is open to the player whom they invite, if
-    they open the game.
+    `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them. `closing`
+    closes the mail that has led to them. `invited` is the way that is open to the player whom they invite, if they open
+    the game.
     """
     course, after = before.refereed.course, accepted.refereed
     held = hold(after, None, before.statements)
@@ -248,7 +249,7 @@ def append_of(
         invited_key=_invited_key(course, after.course),
         key=key,
         notices=notices_of(course, after, [line.entry for line in accepted.lines], deadline=deadline, by=by),
-        mail=mail,
+        closing=closing,
         deposits=tuple(each for each in after.deposits if each not in before.refereed.deposits),
         given=tuple((each.round, each.at[0]) for each in before.refereed.deposits if each not in after.deposits),
     )
@@ -264,13 +265,13 @@ async def write_own(
     *,
     key: str = "",
     by: str | None = None,
-    mail: int | None = None,
+    closing: Closing | None = None,
 ) -> None:
     """Appends entries of the service to the game `before`, and holds the game after them.
 
-    `key`, `by` and `mail` are as in `append_of`. Raises what `Store.append` raises, among them `StaleDecisionError`.
+    `key`, `by` and `closing` are as in `append_of`. Raises what `Store.append` raises, among them `StaleDecisionError`.
     """
-    append, after = append_of(before, accepted, outages, key=key, by=by, mail=mail)
+    append, after = append_of(before, accepted, outages, key=key, by=by, closing=closing)
     await store.append(append)
     games.keep(after)
 

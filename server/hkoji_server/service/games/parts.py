@@ -51,7 +51,6 @@ def make_game_parts(
     invitations = Invitations(store, held, time, key)
     held_players = HeldPlayers(store, sources, key, settings, origin=origin)
     seed_due = asyncio.Queue[str]()
-    offers = Offers(store, time, sources, key, held_players, settings)
     games = Games(
         store,
         held,
@@ -63,5 +62,6 @@ def make_game_parts(
         proofs or ProofWorker(),
         seed_due=seed_due.put_nowait,
     )
+    offers = Offers(store, time, sources, key, held_players, games, settings)
     statements = GameStatements(store, held, time, key, limits)
     return GameParts(held, invitations, held_players, offers, games, statements, seed_due)

@@ -182,16 +182,15 @@ class GameStatements:
                 at=at,
                 mail=mail,
             )
-            number = None if arrival is None else arrival.number
             try:
                 keep = self._give if gives else self._annul
-                return await keep(held, new, seat, key, number)
+                return await keep(held, new, seat, key, arrival)
             except (ConflictError, StaleDecisionError):
                 await self._time.read_outages()
         raise undecided()
 
     async def _give(
-        self, held: LoadedGame, new: KeptStatement, seat: Seat, key: PublicKey, number: int | None
+        self, held: LoadedGame, new: KeptStatement, seat: Seat, key: PublicKey, arrival: MailArrival | None
     ) -> Stated:
         course = held.refereed.course
         if course.clock is None or course.actor is None:
@@ -211,13 +210,13 @@ class GameStatements:
             after=after,
             outages=len(outages),
             notices=told,
-            mail=number,
+            closing=None if arrival is None else arrival.closing,
             key=key.text,
         )
         return Stated(after, (), fresh)
 
     async def _annul(
-        self, held: LoadedGame, new: KeptStatement, seat: Seat, key: PublicKey, number: int | None
+        self, held: LoadedGame, new: KeptStatement, seat: Seat, key: PublicKey, arrival: MailArrival | None
     ) -> Stated:
         refereed, outages = held.refereed, self._time.outages
         course = refereed.course
@@ -235,7 +234,7 @@ class GameStatements:
                 after=held.deadline,
                 outages=len(outages),
                 notices=notice_of_annul(course, new.name, new.at),
-                mail=number,
+                closing=None if arrival is None else arrival.closing,
                 key=key.text,
             )
             return Stated(held.due(outages), (), kept)
@@ -245,7 +244,8 @@ class GameStatements:
         accepted = referee.annul(
             refereed, sigs, signer=self._signer, at=new.at, gifts=held.gifts, outages=outages, mails=mails
         )
-        await write_own(self._store, self._held, held, accepted, outages, key=key.text, by=new.name, mail=number)
+        ended = None if arrival is None else arrival.ended
+        await write_own(self._store, self._held, held, accepted, outages, key=key.text, by=new.name, closing=ended)
         return Stated(None, accepted.lines, fresh=True)
 
     async def _wish_of_other(self, held: LoadedGame, seat: Seat) -> KeptStatement | None:

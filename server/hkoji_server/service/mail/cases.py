@@ -1,10 +1,8 @@
 """A mail that is being processed, and its result, as rows keep them.
 
-Once something has been kept that the mail has led to, its orders are those of the draft: the game may have moved on
-by then, and the same lines would be read otherwise. The row of a mail keeps its result, so that the letter that
-answers it can be rendered again. A result has one part for each command of the mail, and nothing of the mail's own
-words but a line that was not understood. Its text is a JSON object: one part, or
-`{"answer":"several","parts":[…]}`.
+The row of a mail keeps its result, so that the letter that answers it can be rendered again. A result has one part for
+each command of the mail, and nothing of the mail's own words but a line that was not understood. Its text is a JSON
+object: one part, or `{"answer":"several","parts":[…]}`.
 
 The number of answers to a token, and of letters to a mailbox, in a day is limited, but for those that the player
 needs.
@@ -13,15 +11,16 @@ needs.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from hkoji.errors import HkojiError
 from hkoji.game.agreement import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.commands import MailOrder, OrderKind
+from hkoji.mail.commands import MailOrder
 from hkoji.mail.header import MailHeader
 from hkoji.mail.letters.answers import AskedWhy
 from hkoji.mail.letters.page import unlinked
@@ -29,10 +28,9 @@ from hkoji.mail.tokens import NO_DNS, TokenFields
 from hkoji.messages.text import Text, assemble, dismantle, quoted
 from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.seat_games import SeatGame
-from hkoji_server.store.mail_invitations import MailboxMove
-from hkoji_server.store.mail_tables import IncomingMail, MailDraft
+from hkoji_server.store.closing import Closing
+from hkoji_server.store.mail_tables import IncomingMail
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
-from hkoji_server.store.player_tables import OperatorCode
 
 _SEVERAL: Final = "several"
 _LAST: Final = "last"
@@ -104,6 +102,11 @@ SILENT: Final = (AnswerPart(AnswerKind.SILENT),)
 def part(kind: AnswerKind, **values: JsonValue | Text) -> AnswerPart:
     """Returns a part with those values; a message keeps its template."""
     return AnswerPart(kind, {name: _kept(value) for name, value in values.items()})
+
+
+def on_record(seq: int) -> AnswerPart:
+    """Returns what a letter says about entry `seq`, which is on record."""
+    return part(AnswerKind.ON_RECORD, seq=seq)
 
 
 def mark_last(parts: Sequence[AnswerPart]) -> tuple[AnswerPart, ...]:
@@ -190,31 +193,57 @@ class MailCase:
     """The token, as it stands in the letter that the mail answers."""
     dns: bytes = NO_DNS
     """The DNS answers by which its signatures are judged, in their one form; none until DNS was asked."""
+    refused: HkojiError | None = None
+    """Why what it orders was refused when that was to be written."""
+    signed: str | None = None
+    """By what it is known if it is sent again, of a mail that a provider has signed and that counts."""
+
+
+Write = Callable[[Closing, Closing | None], Awaitable[bool]]
+"""Writes to a game what a mail orders, and closes the mail in the same transaction.
+
+It gets two ways to close it: if the game does not end by it, and if it does, where that can be. Returns False if
+nothing was to be written, and the mail is still to be closed. Raises what the game raises; then nothing has changed.
+"""
 
 
 @dataclass(slots=True)
 class MailOutcome:
-    """The result of a mail when it is closed: the parts of its answer, and the changes that are written with them.
+    """The result of a mail: the parts of its answer, and all that is written with them.
 
-    `games` are those to which the letters belong, by default that of the mail. `counts` are changes of what is counted
-    for the token. `forget_drafts` says that the mail's draft without a game is no longer needed. `orders` are the
-    commands that were understood, and `grade` that of a mail that was obeyed. `move` gives the player's mailbox another
-    address. `speaks` says that the owner has ended a long silence. `more` has parts behind those of the commands.
-    `code` is one for a key of the player's own.
+    `closing` has the changes, and `write` what changes a game. `games` are those to which the letters belong, by
+    default that of the mail. `counts` are changes of what is counted for the token. `orders` are the commands that were
+    understood, and `grade` that of a mail that was obeyed. `speaks` says that the owner has ended a long silence.
+    `more` has parts behind those of the commands. `ended` is said in place of `CALLED_OFF` if the game ends by that.
     """
 
+    closing: Closing
     parts: Sequence[AnswerPart] = SILENT
     games: Sequence[str] | None = None
-    mailbox: Mailbox | None = None
-    replies: list[ReplyToken] = field(default_factory=list)
     counts: dict[str, Any] = field(default_factory=dict)  # Any: JSON
-    forget_drafts: bool = False
     orders: Sequence[MailOrder] = ()
     grade: MailGrade | None = None
-    move: MailboxMove | None = None
     speaks: bool = False
     more: list[AnswerPart] = field(default_factory=list)
-    code: OperatorCode | None = None
+    write: Write | None = None
+    now: str = ""
+    ended: AnswerPart | None = None
+
+    @property
+    def mailbox(self) -> Mailbox:
+        """The mailbox as the commands have left it so far."""
+        box = self.closing.mailbox or self.closing.was
+        assert box is not None  # a mail of nobody has no commands
+        return box
+
+    def close(self, **changes: Any) -> None:  # Any: fields of `Closing`
+        """Changes what is written."""
+        self.closing = replace(self.closing, **changes)
+
+
+def closing_of(case: MailCase) -> Closing:
+    """Returns how a mail to a token is closed that changes nothing."""
+    return Closing(case.mail.number, was=case.mailbox, signed=case.signed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,45 +259,7 @@ class OrderWork:
     @property
     def mailbox(self) -> Mailbox:
         """The mailbox as the commands before this one have left it."""
-        return self.outcome.mailbox or self.case.mailbox
-
-
-class DraftText(NamedTuple):
-    """The contents of a draft: the orders of the mail with its grade, and what they have led to so far.
-
-    `entry` is a submission, and `sig` and `statement` are a signed statement, as JSON has them. `salt` and `head` open
-    the commitment to the mail, and `dns` are its DNS answers, in base64. `welcome` says that the player
-    was new. `offered` is a game that was made for the order, and `invited` the key of the player whom it invites.
-    """
-
-    orders: tuple[MailOrder, ...]
-    grade: MailGrade
-    entry: dict[str, Any] | None = None  # Any: JSON
-    statement: str = ""
-    sig: str = ""
-    salt: str = ""
-    head: str = ""
-    commit: str = ""
-    welcome: bool = False
-    offered: str = ""
-    invited: str = ""
-    dns: str = ""
-
-    @property
-    def text(self) -> str:
-        """The text that a draft keeps."""
-        orders = [[each.kind.value, each.line, list(each.words), each.action] for each in self.orders]
-        value = {**self._asdict(), "orders": orders, "grade": self.grade.value}
-        return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def read_draft(draft: MailDraft) -> DraftText:
-    """Reads what a draft keeps."""
-    value = json.loads(draft.submission)
-    orders = tuple(
-        MailOrder(OrderKind(kind), line, tuple(words), action) for kind, line, words, action in value["orders"]
-    )
-    return DraftText(**{**value, "orders": orders, "grade": MailGrade(value["grade"])})
+        return self.outcome.mailbox
 
 
 ANSWERS_A_DAY: Final = 3
@@ -296,8 +287,7 @@ def is_needed(outcome: MailOutcome, mailbox: Mailbox) -> bool:
     command address. But mails without the provider's signature may be of somebody else who knows the token, and without
     an end to what asks them back they would use up the letters of a day.
     """
-    changed = outcome.mailbox or mailbox
-    settings = [(each.state, each.lang, each.cards, each.counter) for each in (changed, mailbox)]
+    settings = [(each.state, each.lang, each.cards, each.counter) for each in (outcome.mailbox, mailbox)]
     return settings[0] != settings[1] or any(each.kind in _NEEDED and not _unsigned(each) for each in outcome.parts)
 
 

@@ -1,7 +1,7 @@
 """How the commands of a mail that counts are carried out, and the commands about its mailbox.
 
-First comes what changes a game, then requests for information. A step can be repeated: an entry of a log has a draft
-first, and settings are written when the mail is closed. `MailOrders` reads and judges the mail, and closes it.
+First comes what changes a game, then requests for information. Nothing is written before the mail is closed, and then
+all in one transaction. `MailOrders` reads and judges the mail, and closes it.
 
 - Settings, and the end and the beginning of letters; letters also end by a web address in their header (RFC 8058).
 - `yes` confirms what a letter has asked. It never enters anything into a log.
@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from hkoji.errors import ClockError, HkojiError, MalformedError, NotFoundError, StorageError
+from hkoji.errors import ClockError, ConflictError, HkojiError, MalformedError, NotFoundError, StorageError
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
@@ -25,7 +25,16 @@ from hkoji.mail.commands import MailOrder, OrderKind
 from hkoji.mail.letters.mailbox import ConfirmWhat
 from hkoji.mail.tokens import Purpose, TokenFields, token_digest
 from hkoji.messages.text import tell
-from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, MailCase, MailOutcome, OrderWork, part, shown_line
+from hkoji_server.service.mail.cases import (
+    AnswerKind,
+    AnswerPart,
+    MailCase,
+    MailOutcome,
+    OrderWork,
+    closing_of,
+    part,
+    shown_line,
+)
 from hkoji_server.service.mail.tokens import MailTokens, kept_token
 from hkoji_server.service.players.channel_settings import ChannelSettings, Quiet
 from hkoji_server.service.players.held_players import HeldPlayers, is_silent, what_of
@@ -33,17 +42,16 @@ from hkoji_server.service.players.players import digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Query
-from hkoji_server.store.mail_invitations import MailboxMove
+from hkoji_server.store.mail_tables import MailboxMove
 from hkoji_server.store.mail_values import NO_GAME, STOPPED_EVENT, Mailbox
 from hkoji_server.store.player_tables import OperatorCode
 from hkoji_server.store.tables import row_of
 from hkoji_server.store.time_contract import StaleDecisionError
 
 Step = Callable[[OrderWork], Awaitable[AnswerPart]]
-"""Does what one command of a mail says, and returns what the letter says about it.
+"""Prepares what one command of a mail says, in its outcome, and returns what the letter says about it.
 
-It can be repeated: an entry of a log has a draft first, and settings are written when the mail is closed. It raises a
-`HkojiError` if the command cannot be carried out now, and has changed nothing then.
+It is written when the mail is closed. It raises a `HkojiError` if the command cannot be carried out now.
 """
 COMMANDS: Final = "commands"
 """The setting that is the command address."""
@@ -71,11 +79,6 @@ class NotDoneError(HkojiError):
 def not_done(line: str, error: HkojiError) -> AnswerPart:
     """Returns what a letter says about a line that cannot be done."""
     return part(AnswerKind.NOT_DONE, line=shown_line(line), reason=error.message, read=True)
-
-
-def on_record(seq: int) -> AnswerPart:
-    """Returns what a letter says about entry `seq`, which is on record."""
-    return part(AnswerKind.ON_RECORD, seq=seq)
 
 
 class MailCommands:
@@ -114,14 +117,19 @@ class MailCommands:
         If a game cannot be changed so, nothing is done. Raises `StorageError`, `ClockError` or `StaleDecisionError` if
         the mail has to be processed again.
         """
+        outcome = MailOutcome(closing_of(case), orders=orders, grade=grade)
+        if case.refused is not None:
+            line = next((each.line for each in orders if each.decides), orders[0].line)
+            outcome.parts = [not_done(line, case.refused)]
+            return outcome
         for order in orders:
             # Quiet hours come after a command that changes a game. So they are looked at before anything is done.
             try:
                 if order.kind is OrderKind.QUIET:
                     await self._wished_quiet(case, order)
             except MalformedError as error:
-                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox)
-        outcome = MailOutcome([], mailbox=case.mailbox)
+                outcome.parts = [not_done(order.line, error)]
+                return outcome
         said: dict[int, AnswerPart] = {}
         for order in sorted(orders, key=lambda each: not each.decides):
             place = orders.index(order)
@@ -130,12 +138,11 @@ class MailCommands:
                 continue
             try:
                 said[place] = await self._steps[order.kind](OrderWork(case, orders, order, grade, outcome))
-            except (StorageError, ClockError, StaleDecisionError):
+            except (StorageError, ClockError, ConflictError, StaleDecisionError):
                 raise
             except HkojiError as error:
-                # The player can read why the game or the service refuses a command. A closed mail is not one of
-                # these: its append has found that the mail was set aside, and then `close_incoming` changes nothing.
-                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox, forget_drafts=True)
+                # The player can read why the game or the service refuses a command.
+                return MailOutcome(closing_of(case), [not_done(order.line, error)], orders=orders, grade=grade)
         outcome.parts = [*(said[place] for place in sorted(said)), *outcome.more]
         return outcome
 
@@ -144,32 +151,32 @@ class MailCommands:
     async def _lock(self, work: OrderWork) -> AnswerPart:
         if work.mailbox.state not in ("active", "stopped"):  # they play nothing that could be locked
             return await self._stop(work)
-        work.outcome.mailbox = replace(work.mailbox, state="locked", since=work.case.now)
+        work.outcome.close(mailbox=replace(work.mailbox, state="locked", since=work.case.now))
         return part(AnswerKind.LOCKED)
 
     async def _stop(self, work: OrderWork) -> AnswerPart:
-        work.outcome.mailbox = stopped(work.mailbox, work.case.now)
+        work.outcome.close(mailbox=stopped(work.mailbox, work.case.now))
         return part(AnswerKind.STOPPED)
 
     async def _start(self, work: OrderWork) -> AnswerPart:
         mailbox = work.mailbox
         if mailbox.state == "stopped":
-            work.outcome.mailbox = replace(mailbox, state="active", since=work.case.now)
+            work.outcome.close(mailbox=replace(mailbox, state="active", since=work.case.now))
         elif mailbox.state == "blocked" and mailbox.confirm is None:
-            work.outcome.mailbox = replace(mailbox, state="invited", since=work.case.now)
+            work.outcome.close(mailbox=replace(mailbox, state="invited", since=work.case.now))
         return part(AnswerKind.STARTED)
 
     async def _set_language(self, work: OrderWork) -> AnswerPart:
-        work.outcome.mailbox = replace(work.mailbox, lang=work.order.words[0])
+        work.outcome.close(mailbox=replace(work.mailbox, lang=work.order.words[0]))
         return part(AnswerKind.SETTING, name="lang", value=work.order.words[0])
 
     async def _set_cards(self, work: OrderWork) -> AnswerPart:
-        work.outcome.mailbox = replace(work.mailbox, cards=work.order.words[0] == "on")
+        work.outcome.close(mailbox=replace(work.mailbox, cards=work.order.words[0] == "on"))
         return part(AnswerKind.SETTING, name="cards", value=work.order.words[0])
 
     async def _set_quiet(self, work: OrderWork) -> AnswerPart:
         wished = await self._wished_quiet(work.case, work.order)
-        await self._store.set_channel_settings(work.case.mailbox.channel, wished.text)
+        work.outcome.close(settings=wished.text)
         return part(AnswerKind.SETTING, name="quiet", value="-".join(work.order.words))
 
     async def _wished_quiet(self, case: MailCase, order: MailOrder) -> ChannelSettings:
@@ -182,10 +189,10 @@ class MailCommands:
         return ChannelSettings.parse(ChannelSettings.parse(channel.settings)._replace(quiet=quiet).text)
 
     async def _replace_address(self, work: OrderWork) -> AnswerPart:
-        mailbox = work.mailbox
-        mailbox = work.outcome.mailbox = replace(mailbox, counter=mailbox.counter + 1)
+        mailbox = replace(work.mailbox, counter=work.mailbox.counter + 1)
         issued = await self._tokens.make(command_fields(mailbox))
-        work.outcome.replies.append(kept_token(issued, mailbox, work.case.now, None))
+        replies = (*work.outcome.closing.replies, kept_token(issued, mailbox, work.case.now, None))
+        work.outcome.close(mailbox=mailbox, replies=replies)
         # The letter makes the address again: no row has a token in plain text.
         return part(AnswerKind.SETTING, name=COMMANDS)
 
@@ -206,10 +213,8 @@ class MailCommands:
                 )
             )
         code = await self._tokens.code(name, mail.digest)
-        # It is kept when the mail is closed, so a mail that is processed twice makes no code that was used valid again.
-        work.outcome.code = row_of(
-            OperatorCode, digest=digest_of(code), name=name, expires=add_seconds(mail.received, CODE_SECONDS)
-        )
+        expires = add_seconds(mail.received, CODE_SECONDS)
+        work.outcome.close(code=row_of(OperatorCode, digest=digest_of(code), name=name, expires=expires))
         return part(AnswerKind.CODE)
 
     # --- `yes` --------------------------------------------------------------------------------------------------------
@@ -225,13 +230,12 @@ class MailCommands:
     async def _switch_on(self, work: OrderWork) -> AnswerPart:
         """The mailbox of a player with a key of their own is theirs: letters go to it, and its mails are orders."""
         if work.mailbox.state == "asked":
-            await self._store.note_answered(work.mailbox.channel, work.case.now)
-            work.outcome.mailbox = replace(work.mailbox, state="active", since=work.case.now)
+            active = replace(work.mailbox, state="active", since=work.case.now)
+            work.outcome.close(mailbox=active, answered=work.case.now)
         return part(AnswerKind.CONFIRMED, what=ConfirmWhat.ON.value)
 
     async def _register(self, work: OrderWork) -> AnswerPart:
-        await self._players.register(work.case.mailbox)
-        work.outcome.mailbox = await self._store.mailbox(work.case.mailbox.channel)
+        await accept(self._players, work)
         return part(AnswerKind.WELCOME)
 
     async def _move(self, work: OrderWork) -> AnswerPart:
@@ -242,7 +246,7 @@ class MailCommands:
             if left is None:
                 raise NotDoneError(_NOTHING_ASKED)
             certificate = await self._players.certify(asked.name, left.held_key, asked.address)
-            work.outcome.move = MailboxMove(left.channel, asked.channel, certificate, work.case.now)
+            work.outcome.close(move=MailboxMove(left.channel, asked.channel, certificate, work.case.now))
         return part(AnswerKind.CONFIRMED, what=ConfirmWhat.MOVE.value)
 
     async def _break_silence(self, work: OrderWork) -> AnswerPart:
@@ -254,8 +258,16 @@ class MailCommands:
 
     async def _unlock(self, work: OrderWork) -> AnswerPart:
         if work.case.mailbox.state == "locked":
-            work.outcome.mailbox = replace(work.case.mailbox, state="active", since=work.case.now)
+            work.outcome.close(mailbox=replace(work.case.mailbox, state="active", since=work.case.now))
         return part(AnswerKind.STARTED)
+
+
+async def accept(players: HeldPlayers, work: OrderWork) -> None:
+    """Registers the owner of an invited mailbox, who has accepted, when the mail is closed."""
+    player = await players.registration(work.case.mailbox)
+    work.outcome.close(registers=player)
+    if work.mailbox.state != "active":
+        work.outcome.close(mailbox=replace(work.mailbox, state="active", since=player.registered))
 
 
 def stopped(mailbox: Mailbox, now: str) -> Mailbox:

@@ -7,15 +7,14 @@ one game: its id follows from the game before, so the second of them finds it of
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Final, NamedTuple
 
-from hkoji.errors import ConflictError, HkojiError, UsageError
+from hkoji.errors import UsageError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import DAY, Agreement, Series, format_duration, parse_duration, parse_time_control
 from hkoji.game.clock import add_seconds
-from hkoji.game.course import Course, Stage
+from hkoji.game.course import Course
 from hkoji.game.rematch import MOST_GAMES, Known, has_terms, next_in_series, rematch_agreement, rematch_ruleset_of
 from hkoji.log.canonical import decode, is_name, name_fault
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
@@ -29,23 +28,20 @@ from hkoji.rules.registry import RULESETS
 from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.offers import Offers
-from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, DraftText, OrderWork, part
-from hkoji_server.service.mail.commands import NotDoneError, Step, on_record
+from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, OrderWork, on_record, part
+from hkoji_server.service.mail.commands import NotDoneError, Step, accept
 from hkoji_server.service.mail.entries import MailEntries
 from hkoji_server.service.mail.tokens import MailTokens
 from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import GameSummary, Query
-from hkoji_server.store.mail_values import NO_GAME, Mailbox
-from hkoji_server.store.time_contract import StaleDecisionError
+from hkoji_server.store.mail_values import Mailbox
 
 INVITATION_SECONDS: Final = 7 * DAY
 """For how long the invitation of a `new` stands."""
 _PAGE: Final = 100
-_PATIENCE: Final = 50
-"""How often it is looked whether the opponent, who asks at the same time, has opened the game."""
-_PAUSE: Final = 0.1
 _APART: Final = 120
 """How many seconds the clocks of a service's processes may be apart, at most."""
 
@@ -113,63 +109,47 @@ class GameCommands:
         }
 
     async def _enter(self, work: OrderWork) -> AnswerPart:
-        try:
-            return on_record(await self._entries.enter(work))
-        except ConflictError:  # the turn has ended while the mail was processed
-            return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
+        return on_record(await self._entries.enter(work))
 
     async def _call_off(self, work: OrderWork) -> AnswerPart:
-        try:
-            seq = await self._entries.call_off(work)
-        except ConflictError:
-            return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
-        return part(AnswerKind.CALLED_OFF) if seq is None else on_record(seq)
+        await self._entries.call_off(work)
+        return part(AnswerKind.CALLED_OFF)
 
     async def _give(self, work: OrderWork) -> AnswerPart:
         seconds = parse_duration(work.order.words[0])
         if seconds > MAX_GIFT_SECONDS:
             raise NotDoneError(tell("you can give {most} at a time at most", most=format_duration(MAX_GIFT_SECONDS)))
-        try:
-            await self._entries.give(work, seconds)
-        except ConflictError:
-            return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
+        await self._entries.give(work, seconds)
         return part(AnswerKind.GAVE, seconds=seconds)
 
     async def _accept(self, work: OrderWork) -> AnswerPart:
-        game, mailbox = work.case.mail.game, work.case.mailbox
-        if not game:
-            await self._register(work)
-            return part(AnswerKind.WELCOME)
-        seen = work.case.game
-        if seen is not None and seen.seat is None and not seen.signs:
+        game, seen = work.case.mail.game, work.case.game
+        if game and seen is not None and seen.seat is None and not seen.signs:
             raise NotDoneError(
                 tell(
                     "this invitation is to the key with which the service signed for you, and that has been revoked: "
                     "ask to be invited again"
                 )
             )
-        # The draft comes before the registration: it remembers whether the player was new.
-        draft = await self._entries.kept(game, work.case.mail.digest)
-        if draft is None:
-            made = DraftText(work.orders, work.grade, welcome=mailbox.state == "invited")
-            draft = await self._entries.take_seat(work.case, game, made)
-        if draft.welcome:
-            await self._register(work)
-        seq = await self._entries.submit(work.case, game, draft)
-        return part(AnswerKind.WELCOME, seq=seq) if draft.welcome else on_record(seq)
-
-    async def _register(self, work: OrderWork) -> None:
-        await self._players.register(work.case.mailbox)
-        work.outcome.mailbox = await self._store.mailbox(work.case.mailbox.channel)
+        new = not game or work.case.mailbox.state == "invited"
+        if new:
+            await accept(self._players, work)
+        if not game:
+            return part(AnswerKind.WELCOME)
+        seq = await self._entries.join(work, game)
+        return part(AnswerKind.WELCOME, seq=seq) if new else on_record(seq)
 
     async def _decline(self, work: OrderWork) -> AnswerPart:
-        if work.case.mail.game:
-            # A draft without an entry: if the mail is processed again, the order is the same, though the game is over.
-            await self._entries.keep(work.case.mail.game, work.case, DraftText(work.orders, work.grade))
+        game, mailbox = work.case.mail.game, work.case.mailbox
+        if game:
             why = "later" if work.order.words else None
-            await self._invitations.decline(work.case.mail.game, work.case.mailbox.name, why)
-        if work.case.mailbox.state == "invited":
-            await self._store.note_answered(work.case.mailbox.channel, work.case.now)
+
+            async def write(closing: Closing, _: Closing | None) -> bool:
+                return (await self._invitations.decline(game, mailbox.name, why, closing)).fresh
+
+            work.outcome.write = write
+        if mailbox.state == "invited":
+            work.outcome.close(answered=work.case.now)
         return part(AnswerKind.DECLINED)
 
     async def _new(self, work: OrderWork) -> AnswerPart:
@@ -194,30 +174,17 @@ class GameCommands:
         except UsageError as error:
             raise NotDoneError(error.message) from error
         agreement = Agreement(control, add_seconds(work.case.mail.received, INVITATION_SECONDS))
-        kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
-        if kept is None:
-            # A mail that is processed twice makes one game, whoever does it.
-            made = DraftText(work.orders, work.grade, offered=await self._tokens.new_game(work.case.mail.digest))
-            try:
-                await self._offers.verify_invitation(agreement, host)
-                key = await self._key_of(name, address, work)
-            except HkojiError:
-                # Another process may have been faster, and the invitation may have opened its game.
-                kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
-                if kept is None:
-                    raise
-            else:
-                kept = await self._entries.keep(NO_GAME, work.case, made._replace(invited=key))
-        game = kept.offered
-        await self._offer(game, game_type(), agreement, host)
-        draft = await self._entries.kept(game, work.case.mail.digest)
-        if draft is None:
-            invite = entry_kinds.Invite(name, parse_public_key(kept.invited))
-            draft = await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade), invite)
-        seq = await self._entries.submit(work.case, game, draft)
+        await self._offers.verify_invitation(agreement, host)
+        invite = entry_kinds.Invite(name, parse_public_key(await self._key_of(name, address, work)))
+        game = await self._tokens.new_game(work.case.mail.digest)
+        return self._opens(work, game, game_type(), agreement, invite)
+
+    def _opens(
+        self, work: OrderWork, game: str, ruleset: Ruleset, agreement: Agreement, invite: entry_kinds.Invite
+    ) -> AnswerPart:
+        self._entries.open(work, game, ruleset, agreement, invite)
         work.outcome.games = [game]
-        work.outcome.forget_drafts = True
-        return on_record(seq)
+        return on_record(1)
 
     async def _key_of(self, name: str, address: str, work: OrderWork) -> str:
         """Returns the key of whom a `new` invites. The address is for somebody who is new here."""
@@ -225,16 +192,6 @@ class GameCommands:
         if player is not None:
             return player.key
         return (await self._players.invite(name, address, work.mailbox.lang, work.case.mailbox.name)).key.text
-
-    async def _offer(self, game: str, ruleset: Ruleset, agreement: Agreement, host: str) -> None:
-        """Offers a game to a player, unless that was done already."""
-        if await self._store.head(game) is not None:
-            return
-        try:
-            await self._offers.offer(ruleset, agreement, host, game_id=game)
-        except HkojiError:
-            if await self._store.head(game) is None:
-                raise
 
     async def _verify_host(self, mailbox: Mailbox) -> None:
         """Raises `NotDoneError` if the owner of a mailbox cannot open a game by mail."""
@@ -249,22 +206,16 @@ class GameCommands:
 
     async def _rematch(self, work: OrderWork) -> AnswerPart:
         wanted = await self._want(work)
-        digest = work.case.mail.digest
-        kept = await self._entries.kept(wanted.game, digest)
-        if kept is None:
-            mine, theirs, joined = await self._look(wanted)
-            if joined or (mine and not theirs):
-                return await self._found(work, wanted, (joined or mine)[0])
-            chosen = theirs[0] if theirs else await self._new_id(wanted)
-            made = DraftText(work.orders, work.grade, offered=chosen)
-            kept = await self._entries.keep(wanted.game, work.case, made)
-        game = kept.offered
-        draft = await self._entries.kept(game, digest)
-        if draft is None:
-            draft = await self._draft(work, wanted, game)
-        seq = await self._entries.submit(work.case, game, draft)
-        work.outcome.games = [game]
-        return on_record(seq)
+        mine, theirs, joined = await self._look(wanted)
+        if joined or (mine and not theirs):
+            return await self._found(work, wanted, (joined or mine)[0])
+        if theirs:
+            return await self._join(work, wanted, theirs[0])
+        expires = add_seconds(work.case.mail.received, INVITATION_SECONDS)
+        agreement = rematch_agreement(wanted.course, wanted.series)._replace(expires=expires)
+        ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
+        invite = entry_kinds.Invite(wanted.opponent, parse_public_key(await self._key_of_opponent(wanted)))
+        return self._opens(work, await self._new_id(wanted), ruleset, agreement, invite)
 
     async def _want(self, work: OrderWork) -> _MailRematch:
         game = work.case.game
@@ -343,17 +294,9 @@ class GameCommands:
 
     # --- the one entry --------------------------------------------------------------------------------------------
 
-    async def _draft(self, work: OrderWork, wanted: _MailRematch, game: str) -> DraftText:
-        """Keeps the entry that opens the rematch, or that joins the opponent's."""
-        expires = add_seconds(work.case.mail.received, INVITATION_SECONDS)
-        agreement = rematch_agreement(wanted.course, wanted.series)._replace(expires=expires)
-        ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
-        await self._offer(game, ruleset, agreement, wanted.name)
-        history = await self._store.history(game, -1)
-        if history is not None and history.secrets.offered_to == wanted.name:
-            invite = entry_kinds.Invite(wanted.opponent, parse_public_key(await self._key_of_opponent(wanted)))
-            return await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade), invite)
-        course = await self._opened(game, wanted.opponent)
+    async def _join(self, work: OrderWork, wanted: _MailRematch, game: str) -> AnswerPart:
+        """Joins the opponent's rematch."""
+        course = (await self._held.read(game)).refereed.course
         if not has_terms(course, wanted.course, 1 - wanted.seat, wanted.series):
             raise NotDoneError(
                 tell(
@@ -362,22 +305,8 @@ class GameCommands:
                     game=game[:8],
                 )
             )
-        return await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade))
-
-    async def _opened(self, game: str, opponent: str) -> Course:
-        """Returns the opponent's rematch, which they may just be opening.
-
-        Raises `StaleDecisionError` if the opponent's mail still waits, as when its process has died: then this mail is
-        processed again later.
-        """
-        for _ in range(_PATIENCE):
-            course = (await self._held.read(game)).refereed.course
-            if course.stage is not Stage.OPEN:
-                return course
-            await asyncio.sleep(_PAUSE)
-        if any(each.name == opponent for each in await self._store.waiting_mails(_PAGE)):
-            raise StaleDecisionError(game)
-        raise NotDoneError(tell("the rematch changed while it was arranged"))
+        work.outcome.games = [game]
+        return on_record(await self._entries.join(work, game))
 
     async def _key_of_opponent(self, wanted: _MailRematch) -> str:
         """Returns the opponent's registered key, or else the last one in the game."""

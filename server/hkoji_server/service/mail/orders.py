@@ -9,12 +9,11 @@ an answer.
 from __future__ import annotations
 
 import json
-from binascii import a2b_base64
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from hkoji.errors import NotFoundError, UnreadableMailError
+from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, StorageError, UnreadableMailError
 from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
@@ -26,13 +25,15 @@ from hkoji.mail.orders import read_orders, read_said
 from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, is_for_any, token_digest
 from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.log import log
+from hkoji_server.service.games.loaded_games import TRIES, undecided
 from hkoji_server.service.mail.cases import (
     AGAIN_SECONDS,
-    ENTERED,
     SILENT,
     AnswerKind,
+    AnswerPart,
     MailCase,
     MailOutcome,
+    closing_of,
     count_answer,
     is_needed,
     mark_last,
@@ -41,7 +42,6 @@ from hkoji_server.service.mail.cases import (
     write_result,
 )
 from hkoji_server.service.mail.commands import MailCommands, stop_fields
-from hkoji_server.service.mail.entries import MailEntries
 from hkoji_server.service.mail.rights import (
     ASKED_OF_OTHERS,
     ASKS,
@@ -54,8 +54,8 @@ from hkoji_server.service.mail.rights import (
     has_dkim,
     is_allowed,
     is_counted,
-    is_replay,
     judge_mail,
+    known_as,
     only_order,
     refusal,
     sender_of,
@@ -66,10 +66,11 @@ from hkoji_server.service.mail.seat_games import SeatGames
 from hkoji_server.service.mail.tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.players.held_players import is_silent
 from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Query
 from hkoji_server.store.mail_tables import IncomingMail
-from hkoji_server.store.mail_values import NO_GAME, SHUT, Mailbox, MailVia, NewAnswer, ReplyToken
+from hkoji_server.store.mail_values import NO_GAME, SHUT, ClosedMailError, Mailbox, MailVia, NewAnswer, ReplyToken
 from hkoji_server.store.time_contract import StaleDecisionError
 
 _CURRENT: Final = "current"
@@ -92,7 +93,6 @@ class MailOrders:
         self,
         store: Store,
         games: SeatGames,
-        entries: MailEntries,
         commands: MailCommands,
         tokens: MailTokens,
         time: ServiceTime,
@@ -103,7 +103,6 @@ class MailOrders:
     ) -> None:
         self._store = store
         self._games = games
-        self._entries = entries
         self._commands = commands
         self._tokens = tokens
         self._time = time
@@ -116,15 +115,38 @@ class MailOrders:
 
         Raises `StorageError`, `ClockError`, or anything else if it has to be processed again.
         """
-        mail = await self._store.incoming(number)
-        if mail is None or mail.state != "new":
-            return ()
+        refused: HkojiError | None = None
+        for _ in range(TRIES):
+            mail = await self._store.incoming(number)
+            if mail is None or mail.state != "new":
+                return ()
+            try:
+                outcome = await self._decide(mail, refused)
+                await self._close(mail, outcome)
+            except (ConflictError, StaleDecisionError):
+                # The game, the mailbox, or what the player asks for has changed since it was read.
+                continue
+            except ClosedMailError:  # by another process, or it was set aside
+                return ()
+            except HkojiError as error:
+                if refused is not None or isinstance(error, StorageError | ClockError):
+                    raise
+                refused = error
+            else:
+                self._count(mail.via, outcome)
+                return tuple(each.kind for each in outcome.parts)
+        raise undecided()
+
+    async def _decide(self, mail: IncomingMail, refused: HkojiError | None) -> MailOutcome:
+        """Returns the result of a mail, from all that is known now. Nothing is written.
+
+        `refused` is why what it orders was refused when that was to be written.
+        """
         mailbox = await self._store.mailbox(mail.channel)
         reply = None if mail.reply is None else await self._store.reply(mail.reply)
         now = await self._time.now()
         if mailbox is None or (reply is None and mail.reply is not None):  # erased since
-            await self._store.close_incoming(number, write_result(SILENT))
-            return (AnswerKind.SILENT,)
+            return MailOutcome(Closing(mail.number), now=now)
         try:
             header = read_header(mail.raw)
         except UnreadableMailError as error:
@@ -132,9 +154,10 @@ class MailOrders:
         if reply is None:
             outcome = await self._again(mail, mailbox, header, now)
         else:
-            outcome = await self._answer(mail, mailbox, header, reply, now)
+            outcome = await self._answer(mail, mailbox, header, reply, now, refused)
+            self._count_for_token(outcome, mailbox, reply, now)
         if sender_of(header, mailbox.address) is MailSender.REGISTERED:
-            changed = outcome.mailbox or mailbox
+            changed = outcome.mailbox
             heard = changed.heard
             # Anybody can write in the name of somebody else, but has no token. If the provider signs mails, only an
             # obeyed mail counts as a sign of life. After a long silence only `yes` counts.
@@ -143,46 +166,45 @@ class MailOrders:
                 heard = max(heard or "", mail.received)
             seen = changed.dkim_seen if reply is None else dkim_seen_after(mailbox, outcome, Purpose(reply.purpose))
             zone = (zone_of(mail.raw) if known else "") or changed.zone
-            outcome.mailbox = replace(changed, heard=heard, paused=None, dkim_seen=seen, zone=zone)
-        try:
-            said = await self._close(mail, mailbox, outcome, now)
-        except StaleDecisionError:  # the mailbox has been moved, or another one is asked for, since it was read
-            return await self.process(number)
-        if mailbox.dkim_seen and outcome.mailbox is not None and not outcome.mailbox.dkim_seen:
-            log.warning("a mailbox has lost its DKIM signatures: none are expected of it any more", mail=number)
-        self._count(mail.via, outcome)
-        return said
+            outcome.close(mailbox=replace(changed, heard=heard, paused=None, dkim_seen=seen, zone=zone))
+            if mailbox.dkim_seen and not seen:
+                log.warning("a mailbox loses its DKIM signatures: none are expected of it any more", mail=mail.number)
+        outcome.now = now
+        return outcome
 
     # --- to a token -----------------------------------------------------------------------------------------------
 
     async def _answer(
-        self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, reply: ReplyToken, now: str
+        self,
+        mail: IncomingMail,
+        mailbox: Mailbox,
+        header: MailHeader,
+        reply: ReplyToken,
+        now: str,
+        refused: HkojiError | None,
     ) -> MailOutcome:
-        case = await self._case(mail, mailbox, header, reply, now)
-        draft = await self._entries.kept(mail.game or NO_GAME, mail.digest)
-        if draft is not None:  # it was obeyed before, and closing it is all that may be left
-            return await self._do(replace(case, dns=a2b_base64(draft.dns)), draft.orders, draft.grade)
+        case = replace(await self._case(mail, mailbox, header, reply, now), refused=refused)
         sender = sender_of(header, mailbox.address)
         said = json.loads(reply.answers)
         if mailbox.state == "moved":
-            return MailOutcome()
+            return _said(case)
         if header.automatic is not None:
             if sender is MailSender.OTHER or not case.good or said.get(_PROGRAM) or mailbox.state in SHUT:
-                return MailOutcome()
+                return _said(case)
             reason = tell("its field {name} says that a program has sent it", name=header.automatic.value)
-            return MailOutcome([part(AnswerKind.UNREADABLE, reason=reason)], counts={_PROGRAM: 1})
+            return _said(case, part(AnswerKind.UNREADABLE, reason=reason), counts={_PROGRAM: 1})
         if sender is MailSender.UNREADABLE:
             today = now[:10]
             if said.get(_ODD) == today or mailbox.state in SHUT:
-                return MailOutcome()
-            return MailOutcome([part(AnswerKind.UNREADABLE, reason=header.sender_fault or "")], counts={_ODD: today})
+                return _said(case)
+            return _said(case, part(AnswerKind.UNREADABLE, reason=header.sender_fault or ""), counts={_ODD: today})
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
-            return MailOutcome()
+            return _said(case)
         # A mail that says that the lock was a mistake, and nothing else, is read where that is asked.
         asked = mailbox.state == "locked" and case.fields.purpose is Purpose.YES
         unlocks = asked and only_order(split_mail(mail.raw), OrderKind.YES) is not None
         if mailbox.state in SHUT and not unlocks:
-            return MailOutcome([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT)
+            return _said(case, *([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT))
         outcome = await self._obey(case, sender)
         if sender is MailSender.OTHER:
             if any(each.kind is AnswerKind.NOT_DONE or each.kind is AnswerKind.UNREADABLE for each in outcome.parts):
@@ -214,9 +236,9 @@ class MailOrders:
         try:
             read = _read(case)
         except UnreadableMailError as error:
-            return MailOutcome([part(AnswerKind.UNREADABLE, reason=_reason(error))])
+            return _said(case, part(AnswerKind.UNREADABLE, reason=_reason(error)))
         if isinstance(read, OrderFault):
-            return _not_understood(read) if case.good else self._over(case)
+            return _not_understood(case, read) if case.good else self._over(case)
         outcome = await self._judged(case, read, sender)
         outcome.orders = read
         return outcome
@@ -230,23 +252,25 @@ class MailOrders:
             return self._over(case)
         wrong = next((each for each in read if not is_allowed(each, case)), None)
         if wrong is not None:
-            return _refused(wrong, wrong_letter(wrong.kind, case))
+            return _refused(case, wrong, wrong_letter(wrong.kind, case))
         for each in read:
             if (why_not := refusal(each.kind, case)) is not None:
-                return _refused(each, why_not)
+                return _refused(case, each, why_not)
         if sender is MailSender.REGISTERED:  # only now is it known that its signature matters
             case = await ask_dns(case, self._look_up)
         verdict = self._verdict(case, sender)
         if isinstance(verdict, AskedWhy):
             return await self._ask_back(case, read, verdict)
-        if await is_replay(case, self._store):
-            return MailOutcome()  # the first one has been answered, and its writer has not sent this one
+        case = replace(case, signed=known_as(case))
+        if case.signed is not None and await self._store.signed_before(case.mail.number, case.signed):
+            # The first one has been answered, and its writer has not sent this one.
+            return MailOutcome(closing_of(replace(case, signed=None)))
         for each in read:
             if (why_not := too_weak(each.kind, case, verdict)) is not None:
-                return _refused(each, why_not)
+                return _refused(case, each, why_not)
         if not all(is_counted(each.kind, case) for each in read):
             return await self._ask_back(case, read, AskedWhy.FINAL)
-        return await self._do(case, read, verdict)
+        return await self._commands.obey(case, read, verdict)
 
     def _verdict(self, case: MailCase, sender: MailSender) -> MailGrade | AskedWhy:
         return judge_mail(
@@ -257,11 +281,6 @@ class MailOrders:
             # A token of a `yes` is known only to a reader of the mailbox, and enters nothing.
             again=case.fields.purpose in (Purpose.AGAIN, Purpose.YES),
         )
-
-    async def _do(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> MailOutcome:
-        outcome = await self._commands.obey(case, orders, grade)
-        outcome.orders, outcome.grade = orders, grade
-        return outcome
 
     async def _ask_back(self, case: MailCase, orders: Sequence[MailOrder], why: AskedWhy) -> MailOutcome:
         order = next((each for each in orders if each.decides), orders[0])
@@ -281,17 +300,19 @@ class MailOrders:
             about=fields.about if fields.purpose is Purpose.YES else None,
         )
         kept = kept_token(issued, case.mailbox, case.now, expires)
-        return MailOutcome([said], replies=[replace(kept, answers=json.dumps({ASKS: order.kind.value}))])
+        outcome = _said(case, said)
+        outcome.close(replies=(replace(kept, answers=json.dumps({ASKS: order.kind.value})),))
+        return outcome
 
     def _over(self, case: MailCase) -> MailOutcome:
         """Says that a token is no longer good: once, or once a day while the player owes an entry."""
         before, today = json.loads(case.reply.answers).get(_OVER), case.now[:10]
         owes = case.game is not None and case.game.owes_move
         if before is not None and not (owes and before < today):
-            return MailOutcome()
+            return _said(case)
         if case.game is None:
-            return MailOutcome([part(AnswerKind.NOT_DONE, line="", reason=_NO_LONGER)], counts={_OVER: today})
-        return MailOutcome([part(AnswerKind.TURN_OVER, after=case.fields.seq)], counts={_OVER: today})
+            return _said(case, part(AnswerKind.NOT_DONE, line="", reason=_NO_LONGER), counts={_OVER: today})
+        return _said(case, part(AnswerKind.TURN_OVER, after=case.fields.seq), counts={_OVER: today})
 
     # --- to the bare address --------------------------------------------------------------------------------------
 
@@ -302,76 +323,76 @@ class MailOrders:
         agreed to any letter, or have said that they want none. And `stop` is asked back: where addresses have no token,
         mail programs that unsubscribe send it so.
         """
+        closing = Closing(mail.number, was=mailbox)
+        nothing = MailOutcome(closing)
         player = mailbox.state in ("active", "stopped")
         if not player or sender_of(header, mailbox.address) is not MailSender.REGISTERED:
-            return MailOutcome()
+            return nothing
         # The token by which letters are stopped stands for the mailbox: there is one, and it is never spent.
-        issued = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
-        kept = await self._store.reply(token_digest(issued.text))
-        assert kept is not None  # it has just been issued
+        issued = await self._tokens.make(stop_fields(mailbox))
+        kept = await self._store.reply(token_digest(issued.text)) or kept_token(issued, mailbox, now, None)
         said = json.loads(kept.answers)
         stop = only_order(split_mail(mail.raw), OrderKind.STOP)
         line = "" if stop is None else stop.line
         once = _STOP if line else _CURRENT
         if said.get(once) == now[:10] or (line and mailbox.state == "stopped"):
-            return MailOutcome()
-        replies = [replace(kept, answers=json.dumps({**said, once: now[:10]}, sort_keys=True))]
+            return nothing
+        closing = replace(
+            closing, replies=(replace(kept, answers=json.dumps({**said, once: now[:10]}, sort_keys=True)),)
+        )
         if line:
-            return await self._ask_to_stop(mail, mailbox, line, now, replies)
+            return await self._ask_to_stop(mail, mailbox, line, now, closing)
         waiting = await self._store.games(Query(player=mailbox.name, waiting=True, own=True))
         if not waiting:
-            return MailOutcome([part(AnswerKind.GAMES)], games=[NO_GAME], replies=replies)
-        return MailOutcome([part(AnswerKind.CURRENT)], games=[each.game for each in waiting], replies=replies)
+            return MailOutcome(closing, [part(AnswerKind.GAMES)], games=[NO_GAME])
+        return MailOutcome(closing, [part(AnswerKind.CURRENT)], games=[each.game for each in waiting])
 
     async def _ask_to_stop(
-        self, mail: IncomingMail, mailbox: Mailbox, line: str, now: str, replies: list[ReplyToken]
+        self, mail: IncomingMail, mailbox: Mailbox, line: str, now: str, closing: Closing
     ) -> MailOutcome:
         until = add_seconds(mail.received, AGAIN_SECONDS)
         issued = await self._tokens.make(TokenFields(Purpose.AGAIN, mailbox.name, about=mail.digest))
         why = AskedWhy.NO_LETTER.value
         said = part(AnswerKind.ASKED_BACK, order=shown_line(line), why=why, sender="", until=until)
-        return MailOutcome([said], games=[NO_GAME], replies=[*replies, kept_token(issued, mailbox, now, until)])
+        closing = replace(closing, replies=(*closing.replies, kept_token(issued, mailbox, now, until)))
+        return MailOutcome(closing, [said], games=[NO_GAME])
 
     # --- the end --------------------------------------------------------------------------------------------------
 
-    async def _close(
-        self, mail: IncomingMail, mailbox: Mailbox, outcome: MailOutcome, now: str
-    ) -> tuple[AnswerKind, ...]:
-        parts, replies, code = tuple(outcome.parts), list(outcome.replies), outcome.code
-        if mail.reply is not None:
-            kept = await self._store.reply(mail.reply)
-            if kept is not None:
-                allowed, last, kept = count_answer(kept, outcome, now, needed=is_needed(outcome, mailbox))
-                replies.append(kept)
-                if not allowed:
-                    parts, code = (*SILENT, *parts), None  # nobody would get it, and the last one that was sent counts
-                elif last:
-                    parts = mark_last(parts)
+    def _count_for_token(self, outcome: MailOutcome, mailbox: Mailbox, reply: ReplyToken, now: str) -> None:
+        """Counts an answer to a token. One too many is not sent."""
+        parts, closing = tuple(outcome.parts), outcome.closing
+        allowed, last, kept = count_answer(reply, outcome, now, needed=is_needed(outcome, mailbox))
+        outcome.close(replies=(*closing.replies, kept))
+        if not allowed:
+            outcome.parts = (*SILENT, *parts)
+            outcome.close(code=None)  # nobody would get it, and the last one that was sent counts
+        elif last:
+            outcome.parts = mark_last(parts)
+
+    async def _close(self, mail: IncomingMail, outcome: MailOutcome) -> None:
+        """Writes everything that a mail leads to, in one transaction. Raises what the game raises."""
+        parts, moved, box = outcome.parts, outcome.closing.move, outcome.closing.was
+        # One more letter goes to a mailbox that has been left.
+        channels = moved[:2] if moved is not None else (mail.channel,)
         answers = (
             ()
             if parts[0].kind is AnswerKind.SILENT
             else tuple(
-                NewAnswer(game, channel, now)
-                for game in outcome.games or [mail.game]
-                # One more letter goes to a mailbox that has been left.
-                for channel in ([mailbox.channel] if outcome.move is None else outcome.move[:2])
+                NewAnswer(game, channel, outcome.now) for game in outcome.games or [mail.game] for channel in channels
             )
         )
-        await self._store.close_incoming(
-            mail.number,
-            write_result(parts),
-            answers=answers,
-            replies=replies,
-            mailbox=outcome.mailbox if outcome.mailbox != mailbox else None,
-            was=mailbox,
-            move=outcome.move,
-            code=code,
-        )
-        if outcome.grade is not None and not any(each.kind in ENTERED for each in parts):
-            await self._entries.forget_refused(mail, mailbox.name)
-        if outcome.forget_drafts:
-            await self._store.remove_drafts(NO_GAME, [mail.digest])
-        return tuple(each.kind for each in parts)
+        changed = None if outcome.mailbox == box else outcome.mailbox
+        closing = replace(outcome.closing, result=write_result(parts), answers=answers, mailbox=changed)
+        if outcome.write is None:
+            await self._store.close_incoming(closing)
+            return
+        ended = None
+        if (end := outcome.ended) is not None:
+            said = [end if each.kind is AnswerKind.CALLED_OFF else each for each in parts]
+            ended = replace(closing, result=write_result(said))
+        if not await outcome.write(closing, ended):
+            await self._store.close_incoming(replace(closing, evidence=None, entropy=None))
 
 
 def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
@@ -397,11 +418,16 @@ def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
     return read_orders(lines, state)
 
 
-def _refused(order: MailOrder, reason: Text) -> MailOutcome:
-    return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(order.line), reason=reason, read=True)])
+def _said(case: MailCase, *parts: AnswerPart, counts: dict[str, Any] | None = None) -> MailOutcome:  # Any: JSON
+    """Returns the result of a mail that is answered, or is silent, and changes nothing else."""
+    return MailOutcome(closing_of(case), parts or SILENT, counts=counts or {})
 
 
-def _not_understood(fault: OrderFault) -> MailOutcome:
+def _refused(case: MailCase, order: MailOrder, reason: Text) -> MailOutcome:
+    return _said(case, part(AnswerKind.NOT_DONE, line=shown_line(order.line), reason=reason, read=True))
+
+
+def _not_understood(case: MailCase, fault: OrderFault) -> MailOutcome:
     said = part(
         AnswerKind.NOT_DONE,
         line=shown_line(fault.line),
@@ -411,7 +437,7 @@ def _not_understood(fault: OrderFault) -> MailOutcome:
         more=fault.more,
         read=fault.read,
     )
-    return MailOutcome([said])
+    return _said(case, said)
 
 
 def _reason(error: UnreadableMailError) -> Text:

@@ -4,8 +4,8 @@ docs/spec/log.md, "Held keys". A mail to a token that is known is done as it say
 back is to do nothing, and to send the registered address a new token with the order as it was understood. So a person
 who can forge a sender, but cannot read the mailbox, changes nothing.
 
-DNS is asked once for a mail. The answers stay with what the mail leads to, in its draft and its evidence, so that it
-is judged by the same ones again, after a crash or in an audit.
+DNS is asked once for a mail. The answers stay with what the mail leads to, in its evidence, so that an audit judges it
+by the same ones.
 
 The service signs everything for a player whose only key it holds. A player with a key of their own has allowed it to
 sign moves, in a game in which that key has signed a `delegate`, and nothing else.
@@ -34,7 +34,6 @@ from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail.cases import DONE, MailCase, MailOutcome
 from hkoji_server.service.mail.seat_games import SeatGame
 from hkoji_server.service.players.held_players import SEALED_BY_MAIL, is_silent
-from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox
 
 ASKS: Final = "asks"
@@ -132,14 +131,13 @@ def has_dkim(case: MailCase, entry_before: str = "") -> bool:
     return judge_dkim(case.mail.raw, decode_answers(case.dns), at=at, token=case.token).holds
 
 
-async def is_replay(case: MailCase, store: Store) -> bool:
-    """Tells whether a signed mail has been obeyed before, and somebody has given it another Message-ID.
+def known_as(case: MailCase) -> str | None:
+    """Returns by what a signed mail is known if somebody gives it another Message-ID; None for one without signature.
 
-    If not, it is noted. A mail is also noted if its signature could not be verified: whoever sends it again later may
-    have better luck.
+    Also of a mail whose signature could not be verified: whoever sends it again later may have better luck.
     """
     raw = case.mail.raw
-    return bool(key_names(raw)) and not await store.note_signed(case.mail.number, signed_id(raw, case.token))
+    return signed_id(raw, case.token) if key_names(raw) else None
 
 
 def dkim_seen_after(mailbox: Mailbox, outcome: MailOutcome, purpose: Purpose) -> int:

@@ -185,17 +185,13 @@ class HeldPlayers:
         told = Mailbox(new, kept, address, "", lang, "asked", at, confirm=f"{TAKEN}{new}.{near}")
         await self._store.ask_mailbox(NewMailbox(told, ChannelSettings().text, address))
 
-    async def register(self, mailbox: Mailbox) -> None:
-        """Registers the owner of a mailbox, who has accepted, under the held key. A second call changes nothing.
-
-        Raises what `Store.accept_mailbox` raises.
-        """
+    async def registration(self, mailbox: Mailbox) -> Player:
+        """Returns the registration of the owner of a mailbox, under its held key. It is not kept yet."""
         signer = await self.signer_of(mailbox.held_key)
         at = self._sources.at()
         said = make_registration(at=at, key=signer.public, name=mailbox.name, origin=self._origin)
         sig = encode_base64(signer.sign(sshsig.REGISTER, said.message))
-        made = row_of(Player, name=mailbox.name, key=mailbox.held_key, registered=at, text=said.text, sig=sig)
-        await self._store.accept_mailbox(mailbox.channel, made)
+        return row_of(Player, name=mailbox.name, key=mailbox.held_key, registered=at, text=said.text, sig=sig)
 
     # --- held keys ------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,6 @@ from hkoji.game.course import OVER
 from hkoji_server.store.choices import working
 from hkoji_server.store.game_values import Append, GameSummary, NewGame
 from hkoji_server.store.games import COUNTED_OFFERS, FORGET_OFFERS, HEAD, NOTE_OFFER
-from hkoji_server.store.incoming import HOLD_NEW, IS_NEW
 from hkoji_server.store.notices import KEY, RENEWED
 from hkoji_server.store.outages import no_more_outages
 from hkoji_server.store.player_tables import PLAYER, RETIRED
@@ -132,7 +131,7 @@ def _appends(
         values["look_at"], values["way"] = values["deadline"], bindparam("s_way")
     moved = (
         update(GAME)
-        .where(*same_place(), IS_NEW if mailed else _is_fresh())
+        .where(*same_place(), *(() if mailed else (_is_fresh(),)))
         .values(values)
         .returning(GAME.c.game)
         .cte("moved")
@@ -171,9 +170,8 @@ def _appends(
     return _text(answer)
 
 
+PLACE_OF: Final = _text(HEAD)
 HOLD: Final = _text(HEAD.with_for_update(key_share=True))
-HOLD_MAIL: Final = _text(HOLD_NEW)
-"""Holds the mail that has led to an append: it is not set aside before the append has ended."""
 HOSTED: Final = _text(OPEN_GAMES)
 HOLD_HOST: Final = _text(
     select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
@@ -193,7 +191,7 @@ def append_statement(append: Append) -> str:
         ends=append.outline and append.summary.status in OVER,
         looks=moves_look(append),
         tells=bool(append.notices),
-        mailed=append.mail is not None,
+        mailed=append.closing is not None,
         deposits=bool(append.deposits),
         given=bool(append.given),
     )
@@ -232,10 +230,7 @@ HEADS_OF: Final = select(GAME.c.game, GAME.c.seq).where(GAME.c.game == any_(_lis
 def append_values(append: Append) -> Values:
     """Returns the parameters of `HOLD` and of `append_statement`."""
     values = advance_values(append)
-    if append.mail is None:
-        values["b_latest"] = latest(append.at)
-    else:
-        values["b_mail"] = append.mail
+    values["b_latest"] = latest(append.at)
     if append.outline:
         values.update(outline_values(append))
     rows = [entry_values(line) for line in append.lines]

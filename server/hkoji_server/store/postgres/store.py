@@ -25,10 +25,10 @@ an outage is recorded:
   a game or are adding one, and keeps out the others, who wait in `HOLD` or `ENTER`. So it reads the newest T that there
   is. Those that waited count the outages in a later statement, which sees the new one. A transaction that waits to be
   alone makes the others wait too, and so gives up after 10 seconds.
-- *A mail that was set aside leads to no append.* An append that a mail has led to holds the mail's row, and so does
-  `set_aside`: the one that comes second sees what the first has done. A mail is kept while its mailbox's row
-  is held, which gives the transaction its number before it reads the clock; then `drained` holds for it too. Like an
-  append it waits for a recording of an outage, and keeps one out.
+- *A mail that was set aside leads to no append.* An append that a mail has led to holds the mail's row and closes the
+  mail in the same transaction, and `set_aside` holds that row too: the one that comes second sees what the first has
+  done. A mail is kept while its mailbox's row is held, which gives the transaction its number before it reads the
+  clock; then `drained` holds for it too. Like an append it waits for a recording of an outage, and keeps one out.
 - *No gift is missed.* A gift holds the game's row, and an append compares the deadline in the row that it holds.
 - *No host opens more games than allowed.* The append that opens a game also locks the row of its host, after that of
   the game, and then counts the host's open games in a statement that begins only now. So of several such appends each
@@ -58,8 +58,16 @@ from typing import Final, TypeVar
 
 from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection, func, select
+from sqlalchemy.exc import IntegrityError
 
-from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError, TooManyGamesError
+from hkoji.errors import (
+    ConflictError,
+    HkojiError,
+    NotFoundError,
+    RevokedError,
+    StorageError,
+    TooManyGamesError,
+)
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
@@ -67,8 +75,8 @@ from hkoji_server.store.batch_thread import CallThread
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, Decide, NewGame, OfferQuota
 from hkoji_server.store.games import CountedOffers, quota_values, verify_may_offer
+from hkoji_server.store.incoming import close_mail
 from hkoji_server.store.location import show_location
-from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.player_tables import RetiredKey
 from hkoji_server.store.players import look_at_invitations
 from hkoji_server.store.postgres import statements
@@ -128,7 +136,11 @@ class PostgresStore(Store):
 
     # --- games ----------------------------------------------------------------------------------------------------
 
-    async def add_game(self, new: NewGame) -> None:
+    async def add_game(self, new: NewGame, opening: Append | None = None) -> None:
+        if opening is not None:
+            await self._entering(lambda connection: _add_opened(connection, new, opening))
+            self._hints.publish(hint_of(opening))
+            return
         values = statements.game_values(new)
         game = new.summary.game
         tries = 0
@@ -180,6 +192,11 @@ class PostgresStore(Store):
         if not isinstance(append, Append):
             decided: Append = await self._decisions.run(append)
             append = decided
+        if append.closing is not None:
+            mailed = append
+            await self._holding(lambda connection: _append_closing(connection, mailed))
+            self._hints.publish(hint_of(append))
+            return
         values = statements.append_values(append)
         statement = statements.append_statement(append)
         tries = 0
@@ -191,8 +208,6 @@ class PostgresStore(Store):
                 return await self._open(connection, append, statement, values)
             async with connection.pipeline():  # one transaction, which ends with the block
                 held = await connection.execute(statements.HOLD, values)
-                if append.mail is not None:
-                    await connection.execute(statements.HOLD_MAIL, values)
                 done = await connection.execute(statement, values)
             return await held.fetchone(), await done.fetchone()
 
@@ -201,17 +216,7 @@ class PostgresStore(Store):
         moved, revoked = done
         # If nothing changed at a later try, the try before it may have been committed although its connection was lost.
         if not moved and not (tries > 1 and await self._contains(append.game, *append.lines)):
-            if revoked:
-                raise RevokedError(revoked, parse_public_key(append.key).fingerprint)
-            if held is None:
-                raise NotFoundError(tell("game"), append.game)
-            if held != (append.seq, append.head):
-                raise ConflictError(append.game, seq=held[0], head=held[1])
-            if append.mail is not None:
-                mail = await self.incoming(append.mail)
-                if mail is None or mail.state != "new":
-                    raise ClosedMailError(append.mail)
-            raise StaleDecisionError(append.game)
+            raise _refusal(append, held, revoked)
         self._hints.publish(hint_of(append))
 
     async def _open(
@@ -288,6 +293,54 @@ class PostgresStore(Store):
         """Returns whether a game contains exactly these lines at their place."""
         first = lines[0].entry.seq
         return (await self.lines(game, first - 1))[: len(lines)] == lines
+
+
+def _append_closing(connection: Connection, append: Append) -> None:
+    """Appends what a mail has led to, and closes the mail."""
+    run, values, closing = connection.exec_driver_sql, statements.append_values(append), append.closing
+    row = run(statements.HOLD, values).first()
+    held = None if row is None else tuple(row)
+    if held == (append.seq, append.head):
+        if append.opens:
+            hosted = run(statements.HOSTED, open_games_values(append)).one()
+            verify_may_open(append, tuple(hosted))
+        if closing is not None:
+            close_mail(connection, closing)
+    moved, revoked = run(statements.append_statement(append), values).one()
+    if not moved:
+        raise _refusal(append, held, revoked)
+
+
+def _add_opened(connection: Connection, new: NewGame, opening: Append) -> None:
+    """Adds a game and opens it."""
+    run, game = connection.exec_driver_sql, {"b_game": new.summary.game}
+    run(statements.NUMBER)
+    run(statements.HOLD_HOST, {"b_host": new.offered_to})
+    if run(statements.PLACE_OF, game).first() is not None:
+        raise ConflictError(new.summary.game, seq=0, head="")
+    if new.quota is not None:
+        counted = quota_values(new, new.quota)
+        verify_may_offer(new.offered_to, new.quota, CountedOffers._make(run(statements.COUNT, counted).one()))
+        run(statements.FORGET, counted)
+        run(statements.NOTE, counted)
+    try:
+        added = run(statements.ADD_GAME, statements.game_values(new)).first()
+    except IntegrityError as error:  # another process has just added it
+        raise ConflictError(new.summary.game, seq=0, head="") from error
+    if added is None:
+        raise StaleDecisionError(new.summary.game)
+    _append_closing(connection, opening)
+
+
+def _refusal(append: Append, held: Row | None, revoked: str | None) -> HkojiError:
+    """Returns why an append has changed nothing. `held` is the game's place, and `revoked` the owner of its key."""
+    if revoked:
+        return RevokedError(revoked, parse_public_key(append.key).fingerprint)
+    if held is None:
+        return NotFoundError(tell("game"), append.game)
+    if held != (append.seq, append.head):
+        return ConflictError(append.game, seq=held[0], head=held[1])
+    return StaleDecisionError(append.game)
 
 
 async def open_postgres(url: URL) -> PostgresStore:

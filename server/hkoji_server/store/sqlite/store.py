@@ -32,8 +32,7 @@ from hkoji_server.store.games import (
     quota_values,
     verify_may_offer,
 )
-from hkoji_server.store.incoming import IS_NEW
-from hkoji_server.store.mail_values import ClosedMailError
+from hkoji_server.store.incoming import close_mail
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.notices import WANTING, outbox_rows, wanting_values, writing
 from hkoji_server.store.outages import outage_number
@@ -95,7 +94,6 @@ DELETE_DEPOSIT: Final = _text(
     )
 )
 ADD_NOTICE: Final = _text(writing(DIALECT.name))
-MAIL_NEW: Final = _text(select(IS_NEW))
 FORGET: Final = _text(delete(STATEMENT).where(STATEMENT.c.game == bindparam("b_game")))
 _HEAD: Final = _text(HEAD)
 _OPEN_GAMES: Final = _text(OPEN_GAMES)
@@ -170,11 +168,13 @@ class SqliteStore(Store):
 
     # --- games ----------------------------------------------------------------------------------------------------
 
-    async def add_game(self, new: NewGame) -> None:
+    async def add_game(self, new: NewGame, opening: Append | None = None) -> None:
         last = latest(new.at)
 
         def work(connection: Connection) -> None:
             game = new.summary.game
+            if opening is not None and connection.execute(HEAD, {"b_game": game}).first() is not None:
+                raise ConflictError(game, seq=0, head="")
             found = connection.execute(select(outage_number())).scalar_one()
             if found > new.outages or self._clock() > last:
                 raise StaleDecisionError(game)
@@ -187,8 +187,12 @@ class SqliteStore(Store):
             connection.execute(insert(GAME), summary_values(new.summary))
             connection.execute(insert(SECRET), {"game": game, "seed": new.seed, "offered_to": new.offered_to})
             connection.execute(insert(ENTRY), [entry_values(new.line)])
+            if opening is not None:
+                write_of(opening, self._clock)(connection)
 
         await self._transaction(work)
+        if opening is not None:
+            self._hints.publish(hint_of(opening))
 
     async def append(self, append: Append | Decide) -> None:
         # The decision is made in the writer's thread too, before the transaction begins: see `writer`.
@@ -238,13 +242,13 @@ class SqliteStore(Store):
 def write_of(append: Append, clock: Clock) -> Work[Hint]:
     """Returns the work that writes `append` in a transaction. `clock` judges how old the decision is by then.
 
-    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError`, `TooManyGamesError` or
-    `ClosedMailError` before it has written anything. So the writer can leave it out of a batch without rolling the
-    batch back.
+    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError` or `TooManyGamesError` before
+    it has written anything. So the writer can leave it out of a batch without rolling the batch back. What `close_mail`
+    raises too is raised after the place is taken.
     """
     last = latest(append.at)
     place = advance_values(append)
-    mail = append.mail
+    closing = append.closing
     outline = outline_values(append) if append.outline else None
     looks = moves_look(append)
     entries = [entry_values(line) for line in append.lines]
@@ -263,9 +267,7 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
             verify_may_open(append, execute(_OPEN_GAMES, open_games_values(append)).fetchone())
         # The transaction has the write lock: another that waits for it cannot have looked at the clock yet. An append
         # that a mail has led to may be as old as the mail.
-        if mail is not None and not execute(MAIL_NEW, {"b_mail": mail}).fetchone()[0]:
-            raise ClosedMailError(mail)
-        if (mail is None and clock() > last) or execute(ADVANCE, place).rowcount != 1:
+        if (closing is None and clock() > last) or execute(ADVANCE, place).rowcount != 1:
             if append.key and (row := execute(_RETIRED_KEY, place).fetchone()):
                 verify_not_revoked(one_of(RetiredKey, [row]))
             row = execute(_HEAD, place).fetchone()
@@ -274,6 +276,8 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
             if row != (append.seq, append.head):
                 raise ConflictError(append.game, seq=row[0], head=row[1])
             raise StaleDecisionError(append.game)
+        if closing is not None:
+            close_mail(connection, closing)
         if looks:
             execute(SET_LOOK, place)
         if outline:
