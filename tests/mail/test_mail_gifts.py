@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -56,26 +57,33 @@ def test_a_gift_by_mail_is_signed_with_its_mail_and_goes_into_the_log(table: Mai
     assert set(table.alice.course(table.game).setup.by_mail) == {"bob"}
 
 
-def test_the_same_gift_processed_again_is_one_gift_also_after_it_was_used(table: MailTable) -> None:
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_gift_whose_process_is_killed_is_one_gift_also_after_it_was_used(table: MailTable, kept: bool) -> None:
     table.world.processes = False
     table.bob.answer(table.letter, "give 2d")
     number = table.world.taken[-1]
     mail = table.world.run(table.world.store.incoming(number))
     assert mail is not None
-    # The process is killed when the gift is kept, before the mail is closed.
-    orders = table.world.parts.orders
+    # The process is killed before or after the gift is kept, and the mail is closed with it.
+    orders, add = table.world.parts.orders, table.world.store.add_statement
 
-    async def killed(*_: object, **__: object) -> bool:
+    async def killed(*given: Any, **named: Any) -> bool:  # Any: as the store has it
+        if kept:
+            await add(*given, **named)
         raise KeyboardInterrupt
 
-    close, table.world.store.close_incoming = table.world.store.close_incoming, killed  # type: ignore[method-assign]
+    table.world.store.add_statement = killed  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         table.world.run(orders.process(number))
-    table.world.store.close_incoming = close  # type: ignore[method-assign]
-    assert len(gifts(table)) == 1
+    table.world.store.add_statement = add  # type: ignore[method-assign]
+    assert len(gifts(table)) == kept
     table.world.clock.pass_by(3600)
-    table.move()
-    assert table.world.process() == ["gave"]
+    if kept:
+        table.move()
+    assert table.world.process() == ([] if kept else ["gave"])
+    assert json.loads(table.world.incoming().result)["answer"] == "gave"
+    if not kept:
+        table.move()
     credits = [line for line in table.alice.lines(table.game) if line.entry.kind == "credit"]
     assert len(credits) == 1
 

@@ -65,7 +65,7 @@ def test_accept_registers_and_joins_and_the_service_sends_the_seed(invited: Invi
     seed = invited.alice.lines(invited.game)[-1].entry
     assert (seed.by, seed.body["mail"]) == ("bob", {"commit": None, "grade": "none"})
     # The entropy was kept until its seed was on record, and not longer.
-    assert [each.entropy for each in invited.world.run(invited.world.store.drafts(invited.game))] == [None]
+    assert invited.world.run(invited.world.store.held_entropy(("", ""), 10)) == ()
     (salt,) = (line.strip() for line in welcome.lines if len(line.strip()) == 64)
     kept = invited.world.run(invited.world.store.certificates(invited.world.box("bob").held_key))
     assert salt == kept[0].salt
@@ -271,8 +271,8 @@ def test_a_new_game_beyond_the_days_limit_is_refused_before_anybody_is_invited(w
         assert world.run(world.store.mailbox_of(name, world.run(world.time.now()))) is None
     assert world.games_of("bob") == games
     with closing(sqlite3.connect(world.service.data / "hkoji.sqlite3")) as database:
-        tables = ("mail_invitation WHERE player = 'bob'", "held_key WHERE name != 'bob'", "draft WHERE game = ''")
-        assert [database.execute(f"SELECT count(*) FROM {each}").fetchone() for each in tables] == [(0,)] * 3
+        tables = ("mail_invitation WHERE player = 'bob'", "held_key WHERE name != 'bob'")
+        assert [database.execute(f"SELECT count(*) FROM {each}").fetchone() for each in tables] == [(0,)] * 2
 
 
 def test_new_takes_no_clock_for_an_address_also_of_a_registered_player(world: ListWorld) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.store.mail_tables import MailDraft, MailEvidence
+from hkoji_server.store.game_values import Decide
 
 from hkoji.game.agreement import DAY
 from hkoji.log.mail_claim import MailGrade
@@ -552,15 +552,15 @@ def test_a_new_command_address_replaces_the_old_one(table: MailTable) -> None:
 
 def test_a_lock_while_a_mail_is_processed_stays(table: MailTable, monkeypatch: pytest.MonkeyPatch) -> None:
     world = table.world
-    add_draft = world.store.add_draft
+    append = world.store.append
 
-    async def locked_meanwhile(draft: MailDraft, evidence: MailEvidence | None) -> MailDraft:
+    async def locked_meanwhile(decide: Decide) -> None:
         box = await world.store.mailbox_of("bob", await world.time.now())
         assert box is not None
         await world.store.change_mailbox(replace(box, state="locked"), box)
-        return await add_draft(draft, evidence)
+        await append(decide)
 
-    monkeypatch.setattr(world.store, "add_draft", locked_meanwhile)
+    monkeypatch.setattr(world.store, "append", locked_meanwhile)
     assert table.send(table.line) == "on record"
     monkeypatch.undo()
     assert world.box("bob").state == "locked"

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
-from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey, MailDraft, MailEvidence
+from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey, MailEvidence
 from hkoji_server.store.player_tables import OperatorCode, Player, RetiredKey
 from hkoji_server.store.tables import Channel, KeptMessage, KeptStatement, changed, row_of
 from sqlmodel import SQLModel
@@ -32,7 +32,6 @@ a_kept_message: Final = _by_place(KeptMessage)
 a_statement: Final = _by_place(KeptStatement)
 a_held_key: Final = _by_place(KeptHeldKey)
 a_certificate: Final = _by_place(KeptCertificate)
-a_draft: Final = _by_place(MailDraft)
 an_evidence: Final = _by_place(MailEvidence)
 _channel: Final = _by_place(Channel)
 

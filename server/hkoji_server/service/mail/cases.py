@@ -233,7 +233,7 @@ class MailOutcome:
     def mailbox(self) -> Mailbox:
         """The mailbox as the commands have left it so far."""
         box = self.closing.mailbox or self.closing.was
-        assert box is not None  # a mail of nobody has no commands
+        assert box is not None  # commands are of somebody who has one
         return box
 
     def close(self, **changes: Any) -> None:  # Any: fields of `Closing`

@@ -382,7 +382,7 @@ class MailOrders:
                 NewAnswer(game, channel, outcome.now) for game in outcome.games or [mail.game] for channel in channels
             )
         )
-        changed = None if outcome.mailbox == box else outcome.mailbox
+        changed = None if outcome.closing.mailbox == box else outcome.closing.mailbox
         closing = replace(outcome.closing, result=write_result(parts), answers=answers, mailbox=changed)
         if outcome.write is None:
             await self._store.close_incoming(closing)
