@@ -91,8 +91,9 @@ class UnreadableMailError(MalformedError):
     """A mail that breaks a limit or a rule of reading, so that nothing in it counts; `reason` says which."""
 
     code = "unreadable-mail"
+    reason: Text
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: Text) -> None:
         super().__init__(tell("mail"), reason)
 
 

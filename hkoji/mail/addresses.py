@@ -1,13 +1,18 @@
 """The addresses of the service: LOCAL@HOST, LOCAL+TOKEN@HOST for answers, LOCAL+b-TOKEN@HOST for bounces; Message-IDs.
 
+Below them stand the readers of the addresses in the header of a mail.
+
 A token is 26 letters of base32. It is read in either case and written in lower case.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from hkoji.messages.text import Text, tell
 
 TOKEN_LETTERS: Final = 26
 DELIMITERS: Final = ("+", "-", "")
@@ -126,3 +131,105 @@ class OwnAddress:
             return None
         ours = _OUR_ID.fullmatch(local)
         return None if ours is None else Found(ours[1])
+
+
+# --- addresses in header fields --------------------------------------------------------------------------------------
+
+_ATEXT: Final = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~.-"
+# A quoted string or a comment that is not closed goes on to the end: so no character is looked at twice.
+_TOKENS = re.compile(
+    rf'(?P<address>[{_ATEXT}]++@[A-Za-z0-9.-]++)|(?P<atom>[{_ATEXT}]++)|(?P<quoted>"(?:[^"\\]|\\.)*+"?)'
+    r"|(?P<angle><[^<>]*+>)|(?P<space>[ \t]++)|(?P<other>.)",
+    re.DOTALL,
+)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+
+_NO_SENDER: Final = tell("it has no field From")
+_TWO_SENDERS: Final = tell("it has two fields From")
+_NOT_ASCII: Final = tell("its From is not written in plain ASCII")
+_GROUP: Final = tell("its From is a group of addresses")
+_SEVERAL: Final = tell("its From has several addresses")
+_NO_ADDRESS: Final = tell("its From is not one address, with nothing before it but a name")
+_IN_NO_NAME: Final = frozenset(":;<>\\()")
+"""Signs that a name does not have outside of quotes and comments: of a group, of a second address, or not closed."""
+_OTHER_ADDRESS = re.compile(r"[^,]@[^,]*\.[^,.]")
+"""Another address, as far as one could be in a name without its spaces."""
+
+
+def read_sender(values: Sequence[bytes]) -> str | Text:
+    """Returns the one address of the fields From, in lower case, or why they have none.
+
+    A name before it must not be understood as another sender's address, by whatever program.
+    """
+    if len(values) != 1:
+        return _TWO_SENDERS if values else _NO_SENDER
+    # Each byte beyond ASCII is a character that stands in no address, whatever charset it is of.
+    tokens = list(_tokens(values[0].decode("latin-1")))
+    *name, (kind, text) = tokens or [("other", "")]
+    if kind == "address" and not name:
+        mailbox = text
+    elif kind == "angle":
+        mailbox = text[1:-1].strip(" \t")
+    else:
+        mailbox = ""
+    if is_mailbox(mailbox) and not _could_name_another(name, mailbox):
+        return mailbox.lower()
+    if not values[0].isascii():
+        return _NOT_ASCII
+    others = [text for kind, text in tokens if kind == "other"]
+    if ":" in others:
+        return _GROUP
+    return _SEVERAL if "," in others or ";" in others else _NO_ADDRESS
+
+
+def _could_name_another(name: list[tuple[str, str]], mailbox: str) -> bool:
+    """Tells whether the tokens before an address could be understood as another sender's, by whatever program."""
+    outside = []
+    own = mailbox.lower()
+    for (kind, text), following in zip(name, [*name, ("other", "")][1:], strict=True):
+        if kind == "angle" or (kind == "other" and text in _IN_NO_NAME):
+            return True
+        if kind == "quoted":
+            outside.append('"')
+            if not _QUOTED.fullmatch(text):
+                return True
+        elif kind != "address" or text.lower() != (f"'{own}" if following == ("atom", "'") else own):
+            outside.append(text)  # some programs write the address once more, and some of them in apostrophes
+    return _OTHER_ADDRESS.search("".join(outside)) is not None
+
+
+def addresses_in(text: str) -> Iterator[str]:
+    """Yields the addresses in the value of a field, in lower case; what is none is passed over."""
+    address = ""
+    for kind, piece in (*_tokens(text), ("other", ",")):
+        if kind == "angle":
+            address = piece[1:-1].strip(" \t")
+        elif kind == "address":
+            address = address or piece
+        elif kind == "other" and piece in ",;:":
+            if is_mailbox(address):
+                yield address.lower()
+            address = ""
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Yields kind and text of what a list of addresses consists of, without spaces and comments.
+
+    A comment that is not closed is yielded at the end as one bracket.
+    """
+    depth = 0
+    place = 0
+    while place < len(text):
+        if depth or text[place] == "(":
+            # In a comment only brackets and pairs with a backslash matter (RFC 5322, 3.2.2).
+            depth += {"(": 1, ")": -1}.get(text[place], 0)
+            place += 2 if text[place] == "\\" else 1
+            continue
+        token = _TOKENS.match(text, place)
+        assert token is not None
+        assert token.lastgroup is not None
+        place = token.end()
+        if token.lastgroup != "space":
+            yield token.lastgroup, token[0]
+    if depth:
+        yield "other", "("

@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
-from hkoji.mail.fields import SplitMail
-from hkoji.mail.message import MailPart, read_parts
+from hkoji.mail.message import MailPart
 
 _REPORT_TYPE: Final = "delivery-status"
 _COMPLAINT_PART: Final = "message/feedback-report"
@@ -52,15 +51,14 @@ class Bounce(NamedTuple):
     message_id: str | None
 
 
-def read_bounce(mail: SplitMail) -> Bounce | None:
-    """Returns what a report about a letter says; None for every other mail, and for a success.
+def read_bounce(report: MailPart) -> Bounce | None:
+    """Returns what a report about a letter says, from its parts; None for every other mail, and for a success.
 
     A report is known by its parts, whatever the multipart around them is called, or by `X-Failed-Recipients`, of which
     the text has the details. A report by anybody can say anything: it is one about a letter of ours only with a null
     sender in its envelope, and the token of the letter in its recipient or in the Message-ID that it quotes. If it is
-    about several recipients, a failure counts before a delay. Raises `UnreadableMailError` as `read_parts` does.
+    about several recipients, a failure counts before a delay. Raises `UnreadableMailError`.
     """
-    report = read_parts(mail)
     complaints = [_FEEDBACK_TYPE.search(_content(part)) for part in report.parts if part.kind.name == _COMPLAINT_PART]
     if any(each is not None and each[1].lower() != _WANTED for each in complaints):
         return Bounce(BounceClass.COMPLAINT, "", _quoted_id(report))

@@ -18,8 +18,8 @@ from hkoji.extras import install_command
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import parse_time
 from hkoji.mail.dns_answers import DnsAnswers
-from hkoji.mail.fields import read_fields, read_media_type, split_header, with_newlines
-from hkoji.mail.header import MailHeader, read_header
+from hkoji.mail.fields import NO_FIELD, read_media_type, split_header, with_newlines
+from hkoji.mail.mail import Mail
 from hkoji.messages.text import Text, tell
 
 MOST_NAMES: Final = 100
@@ -196,7 +196,6 @@ _SPACES = re.compile(rb"[ \t]+")
 _BOUNDARY_LINE = re.compile(rb"^--(.*)$", re.MULTILINE)
 
 _NONE: Final = tell("it has no DKIM signature of the domain of its From that could count")
-_UNREADABLE: Final = tell("it cannot be read")
 _TWICE: Final = tell("a header field that is read stands in it twice")
 _FIELDS: Final = tell("it has too many header fields")
 _OPEN_TYPE: Final = tell("its Content-Type is not signed, and could be another one")
@@ -234,20 +233,20 @@ def load_dkimpy() -> Any:  # Any: it has no types
     return dkim
 
 
-def key_names(raw: bytes) -> tuple[str, ...]:
+def key_names(mail: Mail) -> tuple[str, ...]:
     """Returns the names whose TXT records a verdict about a mail needs, each once; none if no signature could count."""
-    return tuple(dict.fromkeys(each.key_name for each in signatures_of(raw)))
+    return tuple(dict.fromkeys(each.key_name for each in signatures_of(mail)))
 
 
-def signatures_of(raw: bytes) -> tuple[MailSignature, ...]:
+def signatures_of(mail: Mail) -> tuple[MailSignature, ...]:
     """Returns the signatures of a mail that could count; none if it cannot be read."""
     try:
-        return tuple(_Signed(raw).signatures)
+        return tuple(_Signed(mail).signatures)
     except UnreadableMailError:
         return ()
 
 
-def judge_dkim(raw: bytes, answers: DnsAnswers, *, at: str | None, token: str | None) -> DkimVerdict:
+def judge_dkim(mail: Mail, answers: DnsAnswers, *, at: str | None, token: str | None) -> DkimVerdict:
     """Returns whether a mail has a DKIM signature that holds, is of the domain of its From, and is bound to `token`.
 
     `at` is T, as a time of the log; None if nobody knows it: then t= and x= are not judged. `token` is None for a
@@ -257,29 +256,27 @@ def judge_dkim(raw: bytes, answers: DnsAnswers, *, at: str | None, token: str | 
     now = None if at is None else parse_time(at) - _EPOCH
     reason, domain = _NONE, None
     try:
-        mail = _Signed(raw)
-        for each in mail.signatures:
-            fault = mail.fault_of(each, answers, now, token)
+        signed = _Signed(mail)
+        for each in signed.signatures:
+            fault = signed.fault_of(each, answers, now, token)
             if fault is None:
                 return DkimVerdict(holds=True, domain=each.domain)
             reason, domain = fault, each.domain
     except UnreadableMailError as error:
-        return DkimVerdict(holds=False, reason=error.reason if isinstance(error.reason, Text) else _UNREADABLE)
+        return DkimVerdict(holds=False, reason=error.reason)
     return DkimVerdict(holds=False, domain=domain, reason=reason)
 
 
-def signed_id(raw: bytes, token: str) -> str:
+def signed_id(mail: Mail, token: str) -> str:
     """Returns by what a mail to `token` is known that is sent again: 64 hex digits.
 
     Not every provider signs the Message-ID. Of two mails that differ in this, a signature that counts for one does
     not hold for the other, whatever `h=` and `c=` of it are. Raises `UnreadableMailError`.
     """
-    header, body = split_header(with_newlines(raw))
-    date = _SPACES.sub(
-        b" ", b"\n".join(field.value for field in read_fields(header, strict=True) if field.name == "date")
-    )
+    signed = _Signed(mail)
+    date = _SPACES.sub(b" ", b"\n".join(field.value for field in mail.fields if field.name == "date"))
     # As `relaxed` has it: `simple` lets nobody change more.
-    lines = b"\n".join(_SPACES.sub(b" ", line).rstrip(b" ") for line in body.split(b"\n")).rstrip(b"\n")
+    lines = b"\n".join(_SPACES.sub(b" ", line).rstrip(b" ") for line in signed.body.split(b"\n")).rstrip(b"\n")
     text = b"\n".join((b"hkoji.signed.v1", token.lower().encode(), date, sha256(lines).hexdigest().encode(), b""))
     return sha256(text).hexdigest()
 
@@ -287,27 +284,35 @@ def signed_id(raw: bytes, token: str) -> str:
 class _Signed:
     """A mail, with the signatures that are tried. Raises `UnreadableMailError` if none of them could count."""
 
-    def __init__(self, raw: bytes) -> None:
-        self._mail = with_newlines(raw)
-        header, self._body = split_header(self._mail)
-        self._fields = read_fields(header, strict=True)  # what would be repaired is not what was signed
-        self._header: MailHeader = read_header(raw)
-        if len(self._fields) > _MOST_FIELDS:
+    def __init__(self, mail: Mail) -> None:
+        if mail.fault is not None:
+            raise UnreadableMailError(mail.fault)
+        self._mail = mail
+        self._written, self.body = split_header(with_newlines(mail.raw))
+        if not self._is_as_written():
+            raise UnreadableMailError(NO_FIELD)
+        if len(mail.fields) > _MOST_FIELDS:
             raise UnreadableMailError(_FIELDS)
-        names = [field.name for field in self._fields]
+        names = [field.name for field in mail.fields]
         if any(names.count(name) > 1 for name in READ_ONCE):
             raise UnreadableMailError(_TWICE)
-        self.signatures = self._read_signatures(header)
+        self.signatures = self._read_signatures()
 
-    def _read_signatures(self, header: bytes) -> list[MailSignature]:
-        if self._header.sender is None:
+    def _is_as_written(self) -> bool:
+        """Tells whether the header was read without a repair: what would be repaired is not what was signed."""
+        lines = [field.written for field in self._mail.fields]
+        unspaced = all(field.written.startswith(b":", len(field.name)) for field in self._mail.fields)
+        return unspaced and b"\n".join(lines) == self._written.removesuffix(b"\n")
+
+    def _read_signatures(self) -> list[MailSignature]:
+        if self._mail.header.sender is None:
             return []
-        domain = self._header.sender.rpartition("@")[2]
+        domain = self._mail.header.sender.rpartition("@")[2]
         found = []
-        for line in re.split(rb"\n(?![ \t])", header):
-            name, _, value = line.partition(b":")
-            if name.lower() != b"dkim-signature":
+        for field in self._mail.fields:
+            if field.name != "dkim-signature":
                 continue
+            name, _, value = field.written.partition(b":")
             signature = read_signature(name, value.replace(b"\n", b"\r\n") + b"\r\n", domain)
             if signature is not None:
                 found.append(signature)
@@ -339,7 +344,7 @@ class _Signed:
         return self._verify(signature, records[0])
 
     def _is_bound(self, signature: MailSignature, token: str) -> bool:
-        header = self._header
+        header = self._mail.header
         places = (
             ("to", header.to),
             ("in-reply-to", (header.in_reply_to,)),
@@ -354,13 +359,13 @@ class _Signed:
         return False
 
     def _type_is_clear(self) -> bool:
-        declared = next((field for field in self._fields if field.name == "content-type"), None)
+        declared = next((field for field in self._mail.fields if field.name == "content-type"), None)
         kind = read_media_type(declared)
         if declared is None or (kind is not None and kind.name == "text/plain"):
             return True
         if kind is None or not kind.name.startswith("multipart/"):
             return False
-        first = _BOUNDARY_LINE.search(self._body)
+        first = _BOUNDARY_LINE.search(self.body)
         boundary = kind.parameter("boundary")
         return first is not None and boundary is not None and first[1].rstrip(b" \t") == boundary.encode("utf-8")
 
@@ -385,11 +390,11 @@ class _Signed:
         return None if held is True else _FALSE
 
     def _for_dkimpy(self, signature: MailSignature) -> bytes:
-        header, body = split_header(self._mail)
+        body = self.body
         if signature.body_relaxed:
             # They are made one in any case; but dkimpy looks at each of many spaces in a row again and again.
             body = _SPACES.sub(b" ", body)
-        return (header + b"\n\n" + body).replace(b"\n", b"\r\n")
+        return (self._written + b"\n\n" + body).replace(b"\n", b"\r\n")
 
 
 def _is_sound(key: Any, bits: int) -> bool:  # Any: dkimpy has no types

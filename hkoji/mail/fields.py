@@ -19,13 +19,13 @@ LONGEST_HEADER: Final = 64 * 1024
 LONGEST_FIELD: Final = 8 * 1024
 LONGEST_FROM: Final = 1024
 """All in bytes, with line ends."""
+NO_FIELD: Final = tell("its header has a line that is no field")
 
-_NAME = re.compile(rb"[!-9;-~]+:")
 # `From : …` is a field with an obsolete space (RFC 5322, 4.5).
-_SPACED_NAME = re.compile(rb"([!-9;-~]+)[ \t]*:")
+_NAME = re.compile(rb"([!-9;-~]+)[ \t]*:")
 _MBOX = re.compile(rb"From (?![ \t]*:).*\n?")
 _MBOX_WITHIN = re.compile(rb">*From (?![ \t]*:)")
-_FOLDED = re.compile(rb"\n(?=[ \t])")
+_FIELD_END = re.compile(rb"\n(?![ \t])")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _TYPE = re.compile(r"[ \t]*([\w!#$&^.+-]+)/([\w!#$&^.+-]+)[ \t]*(?=[;(]|$)", re.ASCII)
 _BROKEN_TYPE = re.compile(r"[ \t\"']*([\w!#$&^.+-]+)/([\w!#$&^.+-]+)", re.ASCII)
@@ -36,23 +36,19 @@ _QUOTED_PAIR = re.compile(r"\\(.)")
 
 
 class MailField(NamedTuple):
-    """A header field: its name in lower case, and its value on one line, without the space around it."""
+    """A header field: its name in lower case, and its value on one line, without the space around it.
+
+    `written` is the whole field as it stands in the mail, with newlines where it is folded.
+    """
 
     name: str
     value: bytes
+    written: bytes
 
     @property
     def text(self) -> str:
         """The value as text; bytes that are not UTF-8 become the replacement character."""
         return self.value.decode("utf-8", "replace")
-
-
-class SplitMail(NamedTuple):
-    """A mail whose header has been read: its bytes as they came, its fields, and its body with newlines in it."""
-
-    raw: bytes
-    fields: tuple[MailField, ...]
-    body: bytes
 
 
 class MediaType(NamedTuple):
@@ -96,15 +92,6 @@ def as_read(raw: bytes) -> bytes:
     return mail.replace(b"\r\n", b"\n") if b"\n\r\n" in mail.partition(b"\n\n")[0] + b"\n" else mail
 
 
-def split_mail(raw: bytes) -> SplitMail:
-    """Returns a mail with the fields of its header, which is read nowhere else.
-
-    Raises `UnreadableMailError` for a mail or a header over a limit, or with a line that is no field.
-    """
-    header, body = split_header(as_read(raw))
-    return SplitMail(raw, read_fields(header), body)
-
-
 def split_header(entity: bytes) -> tuple[bytes, bytes]:
     """Returns the header and the body of a mail or a part, whose lines end in newlines."""
     if entity.startswith(b"\n"):
@@ -113,40 +100,45 @@ def split_header(entity: bytes) -> tuple[bytes, bytes]:
     return header, body
 
 
-def read_fields(header: bytes, *, strict: bool = False) -> tuple[MailField, ...]:
+def read_fields(header: bytes) -> tuple[MailField, ...]:
     """Returns the fields of a header whose lines end in newlines, top first.
 
-    Spaces before a colon, and lines `From …` or `>From …` of mailbox files, are passed over, unless it is `strict`:
-    what is signed is verified as it stands. Raises `UnreadableMailError` over a limit, and for a line that is no field.
+    Spaces before a colon, and lines `From …` or `>From …` of mailbox files, are passed over. Raises
+    `UnreadableMailError` over a limit, and for a line that is no field.
     """
     if len(header) > LONGEST_HEADER:
         raise UnreadableMailError(tell("its header is larger than {limit} KiB", limit=LONGEST_HEADER // 1024))
     fields = []
-    for line in unfold(header):
-        name = _NAME.match(line) if strict else _SPACED_NAME.match(line)
+    for written in split_fields(header):
+        line = written.replace(b"\n", b"")
+        name = _NAME.match(line)
         if name is None:
-            if not strict and _MBOX_WITHIN.match(line):
+            if _MBOX_WITHIN.match(line):
                 continue
-            raise UnreadableMailError(tell("its header has a line that is no field"))
-        known = name[0][:-1].rstrip(b" \t").decode("ascii")
+            raise UnreadableMailError(NO_FIELD)
+        known = name[1].decode("ascii")
         limit = LONGEST_FROM if known.lower() == "from" else LONGEST_FIELD
         if len(line) > limit:
             raise UnreadableMailError(
                 tell("the field {name} is larger than {limit} bytes", name=known[:40], limit=limit)
             )
-        fields.append(MailField(known.lower(), line[name.end() :].strip()))
+        fields.append(MailField(known.lower(), line[name.end() :].strip(), written))
     return tuple(fields)
 
 
 def fields_there(header: bytes) -> tuple[MailField, ...]:
     """Returns the fields that a header has between lines that are none, and over limits. Nothing is obeyed by them."""
-    found = ((_SPACED_NAME.match(line), line) for line in unfold(header))
-    return tuple(MailField(name[1].decode("ascii").lower(), line[name.end() :].strip()) for name, line in found if name)
+    fields = []
+    for written in split_fields(header):
+        line = written.replace(b"\n", b"")
+        if name := _NAME.match(line):
+            fields.append(MailField(name[1].decode("ascii").lower(), line[name.end() :].strip(), written))
+    return tuple(fields)
 
 
-def unfold(header: bytes) -> list[bytes]:
+def split_fields(header: bytes) -> list[bytes]:
     """Returns the lines of a header, each with those that continue it."""
-    return [line for line in _FOLDED.sub(b"", header).split(b"\n") if line]
+    return [written for written in _FIELD_END.split(header) if written]
 
 
 def only_field(fields: Iterable[MailField], name: str) -> MailField | None:
@@ -158,11 +150,6 @@ def only_field(fields: Iterable[MailField], name: str) -> MailField | None:
     if len({field.value for field in found}) > 1:
         raise UnreadableMailError(tell("it has two fields {name}", name=name))
     return found[0] if found else None
-
-
-def first_value(fields: Iterable[MailField], name: str) -> str | None:
-    """Returns the value of the topmost field of that name, None if there is none."""
-    return next((field.text for field in fields if field.name == name), None)
 
 
 def read_media_type(field: MailField | None) -> MediaType | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from typing import Final, NamedTuple
 
 from hkoji.audit.keyring import Party
@@ -27,14 +26,12 @@ from hkoji.mail.claimed_mails import ClaimedMail, claimed_mails, opened_cards
 from hkoji.mail.commands import DEFAULT_CLOCK, MailOrder, OrderFault, OrderKind
 from hkoji.mail.dkim_rules import judge_dkim, signed_id
 from hkoji.mail.dns_answers import decode_answers
-from hkoji.mail.fields import split_mail
-from hkoji.mail.header import known_by, read_header
+from hkoji.mail.mail import Mail, read_mail
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail
 from hkoji.mail.message import READERS
-from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import read_said
 from hkoji.mail.tokens import PURPOSES, TokenFields, counts, make_token, may_order, token_behind
-from hkoji.messages.text import Text, plural, quoted, tell
+from hkoji.messages.text import Text, plural, tell
 from hkoji.rules.registry import RULESETS
 
 _NOTHING: Final = tell("the mail decides nothing")
@@ -49,13 +46,12 @@ class OrderedEntries:
         self._offer: Final = offer
         self._openings: Final = opened_cards(lines)
 
-    def order_of(self, raw: bytes, reader: int) -> MailOrder | Text:
+    def order_of(self, mail: Mail, reader: int) -> MailOrder | Text:
         """Returns what a mail decides by that version of the rules of mails, or why it decides nothing."""
         try:
-            read = read_said(order_lines(split_mail(raw), reader), self._offer.ruleset, reader)
+            read = read_said(mail.order_lines(reader), self._offer.ruleset, reader)
         except UnreadableMailError as error:
-            reason = error.reason if isinstance(error.reason, Text) else quoted(error.reason)
-            return tell("the mail orders nothing: {reason}", reason=reason)
+            return tell("the mail orders nothing: {reason}", reason=error.reason)
         if isinstance(read, OrderFault):
             return tell("the mail orders nothing: {reason}", reason=read.reason)
         return next((each for each in read if each.decides), _NOTHING)
@@ -160,7 +156,7 @@ class SignedMail(NamedTuple):
 
     entry: int
     name: str
-    raw: bytes
+    mail: Mail
     dns: bytes
     at: str | None
     token: str
@@ -278,22 +274,19 @@ class _MailsCheck:
 
     def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: Party) -> bool:
         """Returns whether a mail could be judged. Raises `_FaultError` if it convicts the service."""
-        try:
-            known = known_by(split_mail(mail.raw), mail.reader)
-        except UnreadableMailError:
-            known = sha256(mail.raw).hexdigest()
-        self._note_opened(claim, known, signer)
+        read = read_mail(mail.raw)
+        self._note_opened(claim, read.known_by(mail.reader), signer)
         if (mail.game, mail.head) != (self._audit.lines[0].entry.game, claim.head):
             raise _FaultError(tell("the mail is bound to another place than that of the entry"))
         assert self._ordered is not None
-        order = self._ordered.order_of(mail.raw, mail.reader)
+        order = self._ordered.order_of(read, mail.reader)
         if isinstance(order, Text):
             raise _FaultError(order)
         fault = self._ordered.fault_of(claim, order)
         if fault is not None:
             raise _FaultError(fault)
         token = self._token(claim, mail, order)
-        return claim.grade is not MailGrade.DKIM or self._verify_dkim(claim, mailbox, mail, token, signer)
+        return claim.grade is not MailGrade.DKIM or self._verify_dkim(claim, mailbox, mail, read, token, signer)
 
     def _note_opened(self, claim: ClaimedMail, known_by: str, signer: Party) -> None:
         new = OpenedMail(claim.gateway.key.text, known_by, claim.commit, claim.entry, signer)
@@ -317,9 +310,15 @@ class _MailsCheck:
         return token
 
     def _verify_dkim(
-        self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, fields: TokenFields | None, signer: Party
+        self,
+        claim: ClaimedMail,
+        mailbox: ProvedMailbox,
+        mail: ProvingMail,
+        read: Mail,
+        fields: TokenFields | None,
+        signer: Party,
     ) -> bool:
-        if read_header(mail.raw).sender != mailbox.mailbox:
+        if read.header.sender != mailbox.mailbox:
             raise _FaultError(tell("the entry says dkim, and the mail is not from that mailbox"))
         if fields is None:
             return False
@@ -327,23 +326,19 @@ class _MailsCheck:
         try:
             answers = decode_answers(mail.dns)
         except UnreadableMailError as error:
-            raise _FaultError(tell("the entry says dkim: {reason}", reason=_reason(error))) from None
-        verdict = judge_dkim(mail.raw, answers, at=claim.at, token=token)
+            raise _FaultError(tell("the entry says dkim: {reason}", reason=error.reason)) from None
+        verdict = judge_dkim(read, answers, at=claim.at, token=token)
         if not verdict.holds:
             assert verdict.reason is not None
             raise _FaultError(
                 tell("the entry says dkim, and the mail has no such signature: {reason}", reason=verdict.reason)
             )
-        self._note_opened(claim, signed_id(mail.raw, token), signer)
-        self._signed.append(SignedMail(claim.entry, claim.name, mail.raw, mail.dns, claim.at, token))
+        self._note_opened(claim, signed_id(read, token), signer)
+        self._signed.append(SignedMail(claim.entry, claim.name, read, mail.dns, claim.at, token))
         return True
 
     def _signer(self, claim: ClaimedMail) -> Party:
         return next(each for each in self._audit.parties if each.key == claim.gateway.key and each.held)
-
-
-def _reason(error: UnreadableMailError) -> Text:
-    return error.reason if isinstance(error.reason, Text) else quoted(error.reason)
 
 
 def _note(seats: Sequence[SeatMails]) -> Text:

@@ -15,12 +15,10 @@ from hkoji.mail.decoding import decode_charset, decode_transfer, join_flowed, sp
 from hkoji.mail.fields import (
     MailField,
     MediaType,
-    SplitMail,
     only_field,
     read_fields,
     read_media_type,
     split_header,
-    split_mail,
     without_mbox_line,
 )
 from hkoji.mail.html_text import html_to_text
@@ -69,7 +67,7 @@ class MailPart(NamedTuple):
     kind: MediaType
     body: bytes
     parts: tuple[MailPart, ...] = ()
-    fault: Text | str | None = None
+    fault: Text | None = None
 
     def content(self) -> bytes:
         """Returns the body without its transfer encoding. Raises `UnreadableMailError`."""
@@ -83,28 +81,23 @@ class MailPart(NamedTuple):
         return disposition is not None and disposition.text.partition(";")[0].strip().lower() not in ("", "inline")
 
 
-def read_parts(mail: SplitMail) -> MailPart:
+def read_parts(fields: tuple[MailField, ...], body: bytes) -> MailPart:
     """Returns a mail with all its parts.
 
     Raises `UnreadableMailError` for one over a limit, and for fields about the whole mail that have no clear meaning.
     """
-    kind, boundary = _kind_of(mail.fields, whole=True)
-    return _with_parts(MailPart(mail.fields, kind, mail.body), boundary, _Count(), 1)
+    kind, boundary = _kind_of(fields, whole=True)
+    return _with_parts(MailPart(fields, kind, body), boundary, _Count(), 1)
 
 
-def read_text(raw: bytes, reader: int = READER_VERSION) -> MailText:
-    """Returns the text of a mail: the first of `read_texts`; without any text it has no lines."""
-    return next(read_texts(split_mail(raw), reader))
-
-
-def read_texts(mail: SplitMail, reader: int = READER_VERSION) -> Iterator[MailText]:
+def read_texts(mail: MailPart, reader: int = READER_VERSION) -> Iterator[MailText]:
     """Yields the text of a mail, and then the same text in HTML if it is in a multipart/alternative with it.
 
     It is the first text/plain or text/html with any text that is no attachment. Of alternatives the plain text comes
     first. Version 1 of the `reader` also read what HTML hides or strikes out, and ended no line in `pre`. Raises
     `UnreadableMailError` for a mail over a limit, one that is encrypted, and one whose text cannot be decoded.
     """
-    groups = list(_groups(read_parts(mail)))
+    groups = list(_groups(mail))
     for group in groups:
         found = _texts(group, reader)
         first = next(found, None)

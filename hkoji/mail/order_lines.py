@@ -13,9 +13,7 @@ from typing import Final, NamedTuple
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.commands import STOP_WORDS
 from hkoji.mail.decoding import clean, is_quoted, trim, trim_in_version_1
-from hkoji.mail.fields import SplitMail
-from hkoji.mail.header import header_of
-from hkoji.mail.message import READER_VERSION, MailText, read_texts
+from hkoji.mail.message import READER_VERSION, MailPart, MailText, read_texts
 from hkoji.mail.orders import is_order, order_otherwise
 from hkoji.messages.text import tell
 
@@ -254,16 +252,7 @@ def _is_text_in_version_1(line: str) -> bool:
 _TWO_ORDERS: Final = tell("its text and its HTML have different orders")
 
 
-def order_lines(mail: SplitMail, reader: int = READER_VERSION) -> tuple[str, ...]:
-    """Returns the lines of the order in a mail, as `read_orders` takes them. Raises `UnreadableMailError`.
-
-    `reader` is the version of the rules by which it is read.
-    """
-    subject = header_of(mail).subject.strip().lower()
-    return (subject,) if subject in STOP_WORDS else text_order(mail, reader)
-
-
-def text_order(mail: SplitMail, reader: int = READER_VERSION) -> tuple[str, ...]:
+def text_order(mail: MailPart, reader: int = READER_VERSION) -> tuple[str, ...]:
     """Returns the lines of the order in the text of a mail, whatever its Subject is.
 
     Raises `UnreadableMailError` also if the same text in HTML begins with another order: nobody can tell which of the

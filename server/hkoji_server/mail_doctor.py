@@ -20,6 +20,7 @@ from hkoji.game.clock import Way
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.dkim_rules import judge_dkim, signatures_of
 from hkoji.mail.dns_answers import DnsAnswers
+from hkoji.mail.mail import Mail, read_mail
 from hkoji.messages.text import Text, quoted, shorten, tell
 from hkoji_server.log import configure_logging
 from hkoji_server.mail.courier import NoTlsError, RefusedLoginError, SmtpRefusal, SmtpSubmission
@@ -144,7 +145,7 @@ def _like(own: OwnAddress) -> str:
 
 
 def dkim_check(
-    raw: bytes, answers: DnsAnswers, own: OwnAddress, at: str, token: str, *, by_provider: bool = False
+    mail: Mail, answers: DnsAnswers, own: OwnAddress, at: str, token: str, *, by_provider: bool = False
 ) -> DoctorCheck:
     """Judges the DKIM signature of a mail that came back, and whether letters can be stopped by a button.
 
@@ -152,7 +153,7 @@ def dkim_check(
     """
     signing = tell("let OpenDKIM sign what the service sends, as examples/hosting/opendkim.conf does")
     try:
-        verdict = judge_dkim(raw, answers, at=at, token=token)
+        verdict = judge_dkim(mail, answers, at=at, token=token)
     except UsageError as error:
         return DoctorCheck("dkim", "fail", error.message, error.hint)
     if not verdict.holds:
@@ -160,7 +161,7 @@ def dkim_check(
             "letters have no signature of {domain} that holds: {reason}", domain=own.host, reason=verdict.reason
         )
         return DoctorCheck("dkim", "fail", said, signing)
-    signed = {name for each in signatures_of(raw) if each.domain == verdict.domain for name in each.signed}
+    signed = {name for each in signatures_of(mail) if each.domain == verdict.domain for name in each.signed}
     missing = [name for name in _UNSUBSCRIBE if name not in signed]
     if missing:
         said = tell("the signature does not cover {fields}: providers show no button", fields=", ".join(missing))
@@ -383,7 +384,7 @@ _PORT: Final = tell("is the port right? 465 has TLS from the beginning (smtps://
 async def _record_checks(
     own: OwnAddress, probes: Sequence[Probe], tools: MailTools, *, by_provider: bool
 ) -> list[DoctorCheck]:
-    arrived = [(probe, probe.arrived.raw) for probe in probes if probe.arrived is not None]
+    arrived = [(probe, read_mail(probe.arrived.raw)) for probe in probes if probe.arrived is not None]
     keys = [each.key_name for each in signatures_of(arrived[0][1])] if arrived else []
     asked = [own.host, *dmarc_names(own.host), *dict.fromkeys(keys)]
     answers = await tools.look_up(asked)
@@ -393,8 +394,8 @@ async def _record_checks(
         return [DoctorCheck("dns", "fail", said, tell("does it answer on this machine? See /etc/resolv.conf"))]
     found = []
     if arrived:
-        probe, raw = arrived[0]
+        probe, mail = arrived[0]
         at = tools.sources.at()
-        found.append(dkim_check(raw, answers, own, at, probe.token, by_provider=by_provider))
+        found.append(dkim_check(mail, answers, own, at, probe.token, by_provider=by_provider))
         found.append(key_check(keys, answers))
     return [*found, spf_check(own.host, answers), dmarc_check(own.host, answers)]

@@ -14,7 +14,7 @@ from hkoji_server.mail.courier import MailCourier, NoTlsError, SmtpAnswer, SmtpR
 from hkoji_server.mail.receiving import Bounces, Received, Receiving
 
 from hkoji.game.agreement import DAY
-from hkoji.mail.header import read_header
+from hkoji.mail.mail import read_mail
 from tests.mail.test_receiving import report
 from tests.support.mail.list_world import OWN, ListWorld, list_world
 from tests.support.service import Player
@@ -36,7 +36,7 @@ class Server:
 
     def events(self) -> list[str]:
         """The events of the letters, in order."""
-        return [(read_header(letter).message_id or "").strip("<").partition(".")[0] for _, _, letter in self.taken]
+        return [(read_mail(letter).header.message_id or "").strip("<").partition(".")[0] for _, _, letter in self.taken]
 
 
 class Sent:
@@ -74,8 +74,8 @@ class Sent:
     def bounce(self, status: str) -> Received:
         """A report comes about the last letter."""
         sender, _, letter = self.server.taken[-1]
-        raw = report(status, (read_header(letter).message_id or "").strip("<>"))
-        return self.world.run(self.receiving.receive(sender, raw, "lmtp", null_sender=True))
+        raw = report(status, (read_mail(letter).header.message_id or "").strip("<>"))
+        return self.world.run(self.receiving.receive(sender, read_mail(raw), "lmtp", null_sender=True))
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_a_letter_that_may_have_been_taken_is_sent_again_with_the_same_id(sent: 
     sent.server.submit = lost  # type: ignore[method-assign]
     sent.deliver()
     sent.deliver(40)
-    first, second = (read_header(letter).message_id for _, _, letter in taken)
+    first, second = (read_mail(letter).header.message_id for _, _, letter in taken)
     assert first == second
 
 

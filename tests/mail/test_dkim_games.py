@@ -18,6 +18,7 @@ from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.dkim_rules import judge_dkim
 from hkoji.mail.dns_answers import decode_answers
 from hkoji.mail.letters.mailbox import ConfirmWhat
+from hkoji.mail.mail import read_mail
 from hkoji.mail.tokens import Purpose, TokenFields, mail_commitment, make_token
 from tests.mail.test_mail_confirmations import ask
 from tests.mail.test_mail_crashes import Killer
@@ -67,7 +68,7 @@ def opens(evidence: MailEvidence, lines: tuple[Line, ...]) -> bool:
     assert line.receipt is not None
     token = make_token(fields, evidence.nonce)
     at = line.receipt.receipt.at
-    holds = judge_dkim(evidence.raw, decode_answers(evidence.dns), at=at, token=token).holds
+    holds = judge_dkim(read_mail(evidence.raw), decode_answers(evidence.dns), at=at, token=token).holds
     return holds is (evidence.grade == "dkim")
 
 

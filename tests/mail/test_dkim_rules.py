@@ -20,6 +20,7 @@ from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
 from hkoji.mail.dkim_rules import READ_ONCE, DkimVerdict, judge_dkim, key_names, signed_id
 from hkoji.mail.dns_answers import DnsAnswers, decode_answers, encode_answers
+from hkoji.mail.mail import read_mail
 from tests.support.mail.signing import GMAIL, StrangeRsa, ed25519_key, record_of, rsa_key, seconds_of, sign, strange_rsa
 
 TOKEN = "7k2mq4ruapbd3xvn5tczshw6ef"
@@ -53,7 +54,7 @@ def mail(*lines: str, fields: tuple[str, ...] = FIELDS, **changed: Any) -> bytes
 
 
 def judge(raw: bytes, answers: DnsAnswers = DNS, at: str | None = T) -> DkimVerdict:
-    return judge_dkim(raw, answers, at=at, token=TOKEN)
+    return judge_dkim(read_mail(raw), answers, at=at, token=TOKEN)
 
 
 def tagged(**tags: str | None) -> bytes:
@@ -68,11 +69,11 @@ OF_CHILD = mail().replace(b"bob@example.org", b"bob@mail.example.org")
 
 def test_a_signature_of_the_domain_counts_for_its_token_alone() -> None:
     raw = sign(mail())
-    assert key_names(raw) == (NAME,)
+    assert key_names(read_mail(raw)) == (NAME,)
     assert judge(raw) == DkimVerdict(holds=True, domain="example.org")
-    assert judge_dkim(raw, DNS, at=T, token=TOKEN.upper()).holds
-    assert not judge_dkim(raw, DNS, at=T, token=OTHER).holds
-    assert judge_dkim(raw, DNS, at=T, token=None).holds
+    assert judge_dkim(read_mail(raw), DNS, at=T, token=TOKEN.upper()).holds
+    assert not judge_dkim(read_mail(raw), DNS, at=T, token=OTHER).holds
+    assert judge_dkim(read_mail(raw), DNS, at=T, token=None).holds
     assert not judge(mail()).holds
 
 
@@ -177,7 +178,7 @@ def test_a_signature_does_not_count(case: str) -> None:
     assert judge(raw).holds is False
     assert judge(raw).reason is not None
     # It is not for DNS that it does not.
-    assert not judge(raw, {**DNS, **dict.fromkeys(key_names(raw), (RECORD,))}).holds
+    assert not judge(raw, {**DNS, **dict.fromkeys(key_names(read_mail(raw)), (RECORD,))}).holds
 
 
 @pytest.mark.parametrize("name", READ_ONCE)
@@ -192,7 +193,7 @@ def test_a_field_that_is_read_stands_in_a_mail_once(name: str) -> None:
 @pytest.mark.parametrize("name", ["from", "subject", "date"])
 def test_from_subject_and_date_are_signed(name: str) -> None:
     raw = sign(mail(), names=[each for each in GMAIL if each != name])
-    assert key_names(raw) == ()
+    assert key_names(read_mail(raw)) == ()
     assert not judge(raw).holds
 
 
@@ -302,14 +303,14 @@ def test_an_rsa_key_has_enough_bits_and_not_too_many() -> None:
 def test_three_signatures_are_tried_and_foreign_ones_are_not_among_them() -> None:
     good = sign(mail())
     foreign = sign(mail(), domain="lists.example").partition(b"\r\nFrom:")[0] + b"\r\n"
-    assert key_names(foreign * 5 + good) == (NAME,)
+    assert key_names(read_mail(foreign * 5 + good)) == (NAME,)
     assert judge(foreign * 5 + good).holds
     names = [f"b{number}._domainkey.example.org" for number in range(4)]
     bad = [sign(mail(), selector=f"b{number}").partition(b"\r\nFrom:")[0] + b"\r\n" for number in range(4)]
     assert judge(b"".join(bad[:2]) + good).holds
-    assert key_names(b"".join(bad[:2]) + good) == (*names[:2], NAME)
+    assert key_names(read_mail(b"".join(bad[:2]) + good)) == (*names[:2], NAME)
     assert not judge(b"".join(bad[:3]) + good).holds
-    assert key_names(b"".join(bad) + good) == tuple(names[:3])
+    assert key_names(read_mail(b"".join(bad) + good)) == tuple(names[:3])
 
 
 # --- what takes long -------------------------------------------------------------------------------------------------
@@ -348,7 +349,7 @@ BOMBS: dict[str, Callable[[], tuple[bytes, bytes]]] = {
 def test_no_mail_and_no_answer_takes_long(case: str) -> None:
     raw, record = BOMBS[case]()
     started = time.process_time()
-    judge(raw, dict.fromkeys(key_names(raw), (record,)))
+    judge(raw, dict.fromkeys(key_names(read_mail(raw)), (record,)))
     assert time.process_time() - started < 0.25
 
 
@@ -404,19 +405,19 @@ def test_a_signature_that_still_holds_after_a_change_is_known_by_the_same(edits:
         place = anywhere % (len(changed) + 1)
         changed = changed[:place] + text + changed[place:]
     if judge(changed).holds:
-        assert signed_id(changed, TOKEN.upper()) == signed_id(raw, TOKEN)
+        assert signed_id(read_mail(changed), TOKEN.upper()) == signed_id(read_mail(raw), TOKEN)
 
 
 def test_other_words_another_date_and_another_token_are_another_mail() -> None:
     others = (mail("2bc "), mail("2bd"), mail("2bc", date="Sun, 22 Nov 2026 08:00:01 +0000"), mail("2bc", date=None))
-    known = [signed_id(each, TOKEN) for each in (mail("2bc"), *others)]
+    known = [signed_id(read_mail(each), TOKEN) for each in (mail("2bc"), *others)]
     assert known[0] == known[1]
-    assert len({*known, signed_id(mail("2bc"), OTHER)}) == 5
+    assert len({*known, signed_id(read_mail(mail("2bc")), OTHER)}) == 5
 
 
 @given(st.binary(max_size=300), st.binary(max_size=120))
 def test_no_mail_and_no_answer_raises(raw: bytes, record: bytes) -> None:
-    judge(raw, dict.fromkeys(key_names(raw), (record,)))
+    judge(raw, dict.fromkeys(key_names(read_mail(raw)), (record,)))
     judge(sign(mail()), {NAME: (record,)})
     judge(b"DKIM-Signature: " + raw + b"\r\n" + mail())
 

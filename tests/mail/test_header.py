@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
-from hkoji.mail.bounce import Bounce, BounceClass, read_bounce
-from hkoji.mail.fields import split_mail
-from hkoji.mail.header import find_token, header_there, known_by, read_header
+from hkoji.mail.bounce import Bounce, BounceClass
+from hkoji.mail.mail import read_mail
 from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, head, made, multipart, part, plain
 
 TOKENS = tuple(f"{letter}{TOKEN[1:]}" for letter in "abcdefg")
@@ -29,7 +28,8 @@ def test_the_fields_that_count() -> None:
         "Subject: =?utf-8?B?w6ggYmVsbG8=?= =?iso-8859-1?q?_cos=EC?= =?x-odd?q?a?=",
         "References: <a@b> <c@d>\n <e@f>",
     )
-    header = read_header(raw)
+    mail = read_mail(raw)
+    header = mail.header
     assert header.sender == BOB
     assert header.message_id == "<5e1f0c@mail.example.org>"
     assert header.in_reply_to == OUR_ID
@@ -39,7 +39,7 @@ def test_the_fields_that_count() -> None:
     assert header.subject == "è bello così=?x-odd?q?a?="
     assert header.delivered_to == "first@x.example"
     assert header.x_original_to == "third@x.example"
-    assert (header.sender_fault, header.automatic) == (None, None)
+    assert (header.sender_fault, mail.fault, mail.automatic) == (None, None, ())
 
 
 @given(st.permutations(range(6)), st.integers(1, 6))
@@ -55,32 +55,32 @@ def test_the_token_is_taken_from_the_first_place_that_has_one(order: list[int], 
         f"References: <x@y.example> {ids[4]}",
         to=f"z@y.example, {a[5]}",
     )
-    assert find_token(read_header(raw), a[0], OWN) == Found(TOKENS[filled[0]])
-    without = find_token(read_header(raw), None, OWN)
+    assert read_mail(raw).find_token(a[0], OWN) == Found(TOKENS[filled[0]])
+    without = read_mail(raw).find_token(None, OWN)
     assert without == (Found(TOKENS[next(n for n in filled if n)]) if filled != [0] else None)
 
 
 def test_other_ids_and_recipients_have_no_token() -> None:
     other = OwnAddress("play@other.example")
     raw = plain("2bc\n", f"References: {OUR_ID} <last@x.example>", "In-Reply-To: <x@y.example>", to="x@y.example")
-    assert find_token(read_header(raw), "play@hkoji.example", OWN) is None
+    assert read_mail(raw).find_token("play@hkoji.example", OWN) is None
     raw = plain("2bc\n", f"Subject: {OUR_ID} {OWN.with_token(TOKEN)}", to="x@y.example", ids=False)
-    assert find_token(read_header(raw), None, OWN) is None
-    assert find_token(read_header(plain("2bc\n")), OWN.with_token(TOKEN), other) is None
+    assert read_mail(raw).find_token(None, OWN) is None
+    assert read_mail(plain("2bc\n")).find_token(OWN.with_token(TOKEN), other) is None
 
 
 def test_a_bounce_is_known_by_its_address() -> None:
     raw = plain("2bc\n", to="x@y.example", ids=False)
-    assert find_token(read_header(raw), OWN.bounce(TOKEN), OWN) == Found(TOKEN, bounce=True)
+    assert read_mail(raw).find_token(OWN.bounce(TOKEN), OWN) == Found(TOKEN, bounce=True)
     plain_address = OwnAddress("club@x.example", "")
     answered = plain("2bc\n", f"In-Reply-To: {plain_address.message_id('turn', 3, TOKEN)}", to="club@x.example")
-    assert find_token(read_header(answered), "club@x.example", plain_address) == Found(TOKEN)
+    assert read_mail(answered).find_token("club@x.example", plain_address) == Found(TOKEN)
 
 
 def test_a_mail_is_known_by_its_message_id_whatever_that_is() -> None:
     def known(*ids: str, rest: str = "") -> str:
         lines = (each for each in head(f"X: y{rest}").splitlines() if not each.startswith("Message-ID"))
-        return known_by(split_mail(made("\n".join((*(f"Message-ID: {each}" for each in ids), *lines)) + "\n", "2bc\n")))
+        return read_mail(made("\n".join((*(f"Message-ID: {each}" for each in ids), *lines)) + "\n", "2bc\n")).known_by()
 
     assert known("<a@b>") == "<a@b>" == known("<a@b>", rest="z")
     odd = ("a@b", "<a@b> (x)", "<a@b> (y)", "<a@b> <c@d>", "", "<a b@c>", "<é@b>")
@@ -94,18 +94,16 @@ def test_a_mail_is_known_by_its_message_id_whatever_that_is() -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", each) for each in hashes)
     assert [known(each, rest="z") for each in odd] == hashes[: len(odd)]
     raw = made(head().replace("Message-ID", "X-Old-ID"), "2bc\n")
-    assert known_by(split_mail(b"Received: from a\r\n\tby b\r\n" + raw)) == known_by(split_mail(raw))
+    assert read_mail(b"Received: from a\r\n\tby b\r\n" + raw).known_by() == read_mail(raw).known_by()
 
 
 def test_a_broken_header_still_says_which_letter_is_answered() -> None:
     for broken in (b"no field\r\n", b"X: " + b"a" * 9000 + b"\r\n", b"From: " + b"a" * 2000 + b"\r\n"):
         raw = broken + plain("2bc\n")
-        with pytest.raises(UnreadableMailError):
-            read_header(raw)
-        header = header_there(raw)
-        assert find_token(header, None, OWN) == Found(TOKEN)
-        assert header.sender is None
-        assert header.sender_fault
+        mail = read_mail(raw)
+        assert mail.fault
+        assert mail.find_token(None, OWN) == Found(TOKEN)
+        assert (mail.header.sender, mail.header.sender_fault) == (None, mail.fault)
 
 
 _NAMES = st.text(st.sampled_from("ab <>@,;:\"\\()[].'é=?"), max_size=12)
@@ -115,7 +113,7 @@ _NAMES = st.text(st.sampled_from("ab <>@,;:\"\\()[].'é=?"), max_size=12)
 def test_no_display_name_makes_another_sender(before: str, after: str) -> None:
     raw = made(head(sender=f"{before}<eve@evil.example>{after}"), "2bc\n")
     try:
-        sender = read_header(raw).sender
+        sender = read_mail(raw).header.sender
     except UnreadableMailError:
         return
     assert sender in (None, "eve@evil.example")
@@ -127,7 +125,7 @@ def test_no_display_name_makes_another_sender(before: str, after: str) -> None:
 def test_no_name_that_could_be_another_address_is_passed_over(pieces: list[str]) -> None:
     """Other programs may take the name for the sender: then they would have checked another domain than this one."""
     name = "".join(pieces)
-    sender = read_header(plain("2bc\n", sender=f"{name} <bob@example.org>")).sender
+    sender = read_mail(plain("2bc\n", sender=f"{name} <bob@example.org>")).header.sender
     bare = re.sub(r'"[^"]*"', "q", name).replace("(x)", "").replace(" ", "").replace("\t", "")
     if re.search(r"[^,]@[^,]*\.[^,.]", bare):
         assert sender is None
@@ -137,12 +135,12 @@ def test_no_name_that_could_be_another_address_is_passed_over(pieces: list[str])
 @pytest.mark.parametrize("opened", ["(eve@evil.example", "(eve@evil.example\\)", "((eve) @evil.example", "(eve\\"])
 def test_a_comment_that_is_not_closed_leaves_no_sender(opened: str) -> None:
     for sender in (f"bob@example.org {opened}", f"Bob <bob@example.org> {opened}", f"bob@example.org (x) {opened}"):
-        assert read_header(plain("2bc\n", sender=sender)).sender is None
+        assert read_mail(plain("2bc\n", sender=sender)).header.sender is None
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters='"\\'), max_size=30))
 def test_every_quoted_name_leaves_the_address(name: str) -> None:
-    assert read_header(plain("2bc\n", sender=f'"{name}" <bob@example.org>')).sender == BOB
+    assert read_mail(plain("2bc\n", sender=f'"{name}" <bob@example.org>')).header.sender == BOB
 
 
 def _report(status: str, kind: str = "delivery-status", quoted: str = f"Message-ID:\n {OUR_ID}\n\nx\n") -> bytes:
@@ -169,14 +167,14 @@ def _report(status: str, kind: str = "delivery-status", quoted: str = f"Message-
     ],
 )
 def test_reports_say_what_became_of_a_letter(status: str, kind: BounceClass) -> None:
-    assert read_bounce(split_mail(_report(f"Status: {status}"))) == Bounce(kind, status, OUR_ID)
-    assert read_bounce(split_mail(_report(f"status:\t{status} (gone)"))) == Bounce(kind, status, OUR_ID)
+    assert read_mail(_report(f"Status: {status}")).bounce == Bounce(kind, status, OUR_ID)
+    assert read_mail(_report(f"status:\t{status} (gone)")).bounce == Bounce(kind, status, OUR_ID)
 
 
 def test_of_several_recipients_a_failure_counts() -> None:
     for statuses in itertools.permutations(("4.4.9", "5.2.1", "2.0.0")):
         lines = "\n\nFinal-Recipient: rfc822; a@b\n".join(f"Status: {each}" for each in statuses)
-        assert read_bounce(split_mail(_report(lines))) == Bounce(BounceClass.FAILED, "5.2.1", OUR_ID)
+        assert read_mail(_report(lines)).bounce == Bounce(BounceClass.FAILED, "5.2.1", OUR_ID)
 
 
 def test_a_mail_that_is_no_bounce() -> None:
@@ -188,15 +186,15 @@ def test_a_mail_that_is_no_bounce() -> None:
         "Status: 5.1.1.1",
         "X-Status: 5.1.1",
     ):
-        assert read_bounce(split_mail(_report(status))) is None
-    assert read_bounce(split_mail(_report("Status: 5.1.1", kind="disposition-notification"))) is None
-    assert read_bounce(split_mail(plain("Status: 5.1.1\n"))) is None
+        assert read_mail(_report(status)).bounce is None
+    assert read_mail(_report("Status: 5.1.1", kind="disposition-notification")).bounce is None
+    assert read_mail(plain("Status: 5.1.1\n")).bounce is None
 
 
 def test_a_report_may_quote_no_letter_or_another() -> None:
-    bounce = read_bounce(split_mail(_report("Status: 5.1.1", quoted=f"Subject: x\n\nMessage-ID: {OUR_ID}\n")))
+    bounce = read_mail(_report("Status: 5.1.1", quoted=f"Subject: x\n\nMessage-ID: {OUR_ID}\n")).bounce
     assert bounce is not None
     assert bounce.message_id is None
-    bounce = read_bounce(split_mail(_report("Status: 5.1.1", quoted="Message-ID: <a@b>\n\nx\n")))
+    bounce = read_mail(_report("Status: 5.1.1", quoted="Message-ID: <a@b>\n\nx\n")).bounce
     assert bounce is not None
     assert bounce.message_id == "<a@b>"

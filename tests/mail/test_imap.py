@@ -29,7 +29,7 @@ from hkoji.errors import StorageError
 from hkoji.game.clock import Way
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.fields import LONGEST_MAIL
-from hkoji.mail.header import envelope_of
+from hkoji.mail.mail import read_mail
 from tests.mail.test_receiving import BOUNCES, OWN, TO, TOKEN, Office, a_mail, office_at, report
 from tests.support.loops import run
 from tests.support.mail.imap_double import PASSWORD, USER, BreakOffError, ImapDouble, Said, imap_server
@@ -177,8 +177,8 @@ def test_a_mail_that_needs_no_answer_is_put_away_too_and_leaves_no_row(fetching:
 )
 def test_the_envelope_is_what_stands_on_top(top: str, envelope: tuple[str, bool | None]) -> None:
     raw = top.encode() + a_mail(To="play@hkoji.example", Subject=TO)
-    assert envelope_of(raw, OWN) == envelope
-    assert envelope_of(raw + b"x" * LONGEST_MAIL, OWN) == envelope
+    assert read_mail(raw).envelope(OWN) == envelope
+    assert read_mail(raw + b"x" * LONGEST_MAIL).envelope(OWN) == envelope
 
 
 def test_a_bounce_is_known_by_its_address_and_without_one_by_the_id_that_it_quotes(fetching: FetchingOffice) -> None:
@@ -495,13 +495,13 @@ def test_a_mail_at_which_the_program_fails_holds_up_no_other(
 ) -> None:
     bad, good = fetching.deliver(1, 2)
 
-    def failing(raw: bytes, own: OwnAddress) -> object:
+    def failing(raw: bytes) -> object:
         if raw == bad:
             raise RuntimeError("a fault of the program")
-        return envelope_of(raw, own)
+        return read_mail(raw)
 
     with monkeypatch.context() as patch:
-        patch.setattr(imap, "envelope_of", failing)
+        patch.setattr(imap, "read_mail", failing)
         assert fetching.poll() == ["kept"]
     assert fetching.kept == [good]
     assert fetching.poll() == ["kept"]

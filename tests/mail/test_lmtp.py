@@ -19,6 +19,7 @@ from hkoji_server.store.mail_values import MailVia
 
 from hkoji.errors import StorageError
 from hkoji.mail.fields import LONGEST_MAIL
+from hkoji.mail.mail import Mail
 
 ANYWHERE = LmtpPlace("127.0.0.1", 0, None)
 
@@ -42,7 +43,7 @@ class Desk:
     def is_ours(self, recipient: str) -> bool:
         return recipient.lower().startswith("play") and recipient.lower().endswith("@hkoji.example")
 
-    async def receive(self, recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> Received:
+    async def receive(self, recipient: str, mail: Mail, via: MailVia, *, null_sender: bool | None) -> Received:
         self.began.set()
         if self.gate is not None:
             await self.gate.wait()
@@ -50,7 +51,7 @@ class Desk:
             raise self.error
         if self.busy:
             return Received.FULL
-        self.taken.append(Taken(recipient, null_sender, raw))
+        self.taken.append(Taken(recipient, null_sender, mail.raw))
         return Received.KEPT
 
 

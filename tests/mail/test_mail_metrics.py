@@ -22,6 +22,7 @@ from hkoji_server.store.mail_values import MailQueue, WaitingSum
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.commands import MailOrder, OrderKind
+from hkoji.mail.mail import read_mail
 from tests.mail.test_receiving import BOB, OWN, a_mail, report
 from tests.support.loops import run
 from tests.support.mail.list_world import ListedDns
@@ -79,7 +80,7 @@ class Counted:
         """Takes a mail by LMTP, and processes it."""
 
         async def work() -> None:
-            await self.parts.receiving.receive(to, raw, "lmtp", null_sender=null)
+            await self.parts.receiving.receive(to, read_mail(raw), "lmtp", null_sender=null)
             await self.parts.worker.look()
 
         run(work())

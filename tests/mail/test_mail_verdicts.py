@@ -12,8 +12,8 @@ from hkoji_server.service.mail.rights import MailSender, judge_mail, sender_of
 
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import OrderKind
-from hkoji.mail.header import read_header
 from hkoji.mail.letters.answers import AskedWhy
+from hkoji.mail.mail import read_mail
 from hkoji.mail.tokens import PURPOSES, Purpose, TokenFields, counts, is_for_any, may_order
 
 # sender, DKIM of this mail, has had DKIM, required, sent to an `again` token: what happens
@@ -68,7 +68,7 @@ def test_another_sender_never_counts_whatever_the_signature_says(sender: MailSen
 )
 def test_the_sender_of_a_mail(fields: list[str], expected: MailSender) -> None:
     raw = "\r\n".join([*fields, "", "2bc", ""]).encode()
-    assert sender_of(read_header(raw), "Bob@example.org") is expected
+    assert sender_of(read_mail(raw).header, "Bob@example.org") is expected
 
 
 GAME = "85c924c3" * 4

@@ -19,6 +19,7 @@ from hkoji.log.line import format_log
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.claimed_mails import claimed_mails
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
+from hkoji.mail.mail import read_mail
 from hkoji.mail.mails_audit import MailsAudit, OrderedEntries
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.orders import read_orders, read_said
@@ -198,7 +199,7 @@ def test_a_new_game_is_what_was_ordered_and_nothing_more(rated: bool) -> None:
     body = parse_body(lines[1].entry.kind, lines[1].entry.body)
     claim = next(claimed_mails(lines))._replace(entry=1, kinds=(OrderKind.NEW,), body=body)
     compared = OrderedEntries(lines)
-    order = compared.order_of(raw, READER_VERSION)
+    order = compared.order_of(read_mail(raw), READER_VERSION)
     assert isinstance(order, MailOrder)
     assert (compared.fault_of(claim, order) is None) is not rated
 

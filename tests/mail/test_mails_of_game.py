@@ -15,7 +15,7 @@ from hkoji.errors import NotFoundError
 from hkoji.game import entry_kinds
 from hkoji.game.held_keys import SeatGrade
 from hkoji.log.line import format_log
-from hkoji.mail.header import read_header
+from hkoji.mail.mail import read_mail
 from hkoji.mail.mails_audit import MailsAudit, audit_mails, index_mails
 from hkoji.mail.mails_file import parse_mails
 from tests.support.mail.list_world import ListWorld, list_world, unread
@@ -103,7 +103,7 @@ def test_nobody_gets_the_mails_of_the_other_player(world: ListWorld) -> None:
         (mailbox,) = parse_mails(found[name])
         assert mailbox.name == name
         assert len(mailbox.mails) == 1
-        assert [read_header(each.raw).sender for each in mailbox.mails] == [mailbox.mailbox]
+        assert [read_mail(each.raw).header.sender for each in mailbox.mails] == [mailbox.mailbox]
         assert mailbox.mailbox.startswith(f"{name}@")
         assert other not in mailbox.mailbox
     result = audit_mails(audit(format_log(lines)), index_mails(parse_mails(found["bob"] + found["carol"])))

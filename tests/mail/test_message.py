@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from binascii import b2a_qp
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import UnreadableMailError
-from hkoji.mail.bounce import read_bounce
 from hkoji.mail.decoding import clean, join_flowed, trim
-from hkoji.mail.fields import LONGEST_MAIL, split_mail
-from hkoji.mail.header import automatic_reason, read_header
-from hkoji.mail.message import MailPart, read_parts, read_text, without_trace
+from hkoji.mail.fields import LONGEST_MAIL
+from hkoji.mail.mail import Automatic, Mail, read_mail
+from hkoji.mail.message import MailPart, read_texts, without_trace
 from hkoji.mail.order_lines import order_paragraph
 from hkoji.mail.orders import read_said
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -67,7 +67,7 @@ def test_a_mail_that_version_1_understood_means_the_same() -> None:
     for raw, due, reading in _version_1():
         count += 1
         assert describe(raw, due, 1) == reading
-        html = b"".join(_html_in(read_parts(split_mail(raw))))
+        html = b"".join(_html_in(read_mail(raw).parts()))
         if b"display:none" in html or b"<pre>" in html:
             continue
         if describe(raw, due) == "refused: its text and its HTML have different orders":
@@ -204,24 +204,24 @@ ANY = st.binary(max_size=400) | st.lists(st.sampled_from(_PIECES), max_size=80).
 )
 
 
-READERS_OF_BYTES = (
-    read_header,
-    read_text,
-    lambda raw: read_parts(split_mail(raw)),
-    lambda raw: read_bounce(split_mail(raw)),
-)
+READERS: Final[tuple[Callable[[Mail], object], ...]] = (Mail.parts, Mail.order_lines, lambda mail: mail.order_lines(1))
+
+
+def _outcome(read: Callable[[Mail], object], mail: Mail) -> object:
+    try:
+        return read(mail)
+    except UnreadableMailError as error:
+        return error.reason
 
 
 @given(ANY)
 def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
-    automatic = automatic_reason(raw)
-    for reader in READERS_OF_BYTES:
-        try:
-            result = reader(raw)
-        except UnreadableMailError:
-            continue
-        if reader is read_header:
-            assert result.automatic is automatic  # type: ignore[union-attr] # it is a header
+    mail = read_mail(raw)
+    for read in READERS:
+        first, again = (_outcome(read, each) for each in (mail, mail))
+        assert first == again == _outcome(read, read_mail(raw))  # it is known only once, also if it fails
+    assert mail.fault is None or mail.fault == mail.header.sender_fault
+    assert mail.fault is None or _outcome(Mail.order_lines, mail) == mail.fault
     describe(raw)
     assert without_trace(without_trace(raw)) == without_trace(raw)
 
@@ -229,11 +229,11 @@ def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
 @given(st.integers(1, 5000))
 def test_a_mail_over_the_limit_is_refused_by_its_size(over: int) -> None:
     raw = plain("2bc\n") + b"a" * (LONGEST_MAIL + over)
-    for reader in READERS_OF_BYTES:
+    for read in READERS:
         with pytest.raises(UnreadableMailError, match="larger than 256 KiB"):
-            reader(raw)
-    assert automatic_reason(raw) is None
-    assert automatic_reason(b"X-Hkoji: turn\r\n" + raw) is not None
+            read(read_mail(raw))
+    assert read_mail(raw).automatic == ()
+    assert read_mail(b"X-Hkoji: turn\r\n" + raw).automatic == (Automatic.X_HKOJI,)
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=400))
@@ -263,7 +263,7 @@ def test_texts_are_decoded(lines: list[str], charset: str, encoding: str) -> Non
         raw = raw.replace(b"quoted-printable", b"8bit") + b"\r\n\r\n" + text.encode(charset).replace(b"\n", b"\r\n")
     else:
         raw = encoded(text, encoding, charset)
-    assert list(read_text(raw).lines) == text.split("\n")
+    assert list(next(read_texts(read_mail(raw).parts())).lines) == text.split("\n")
 
 
 @given(
@@ -338,7 +338,7 @@ def test_parts_have_their_bytes_and_nothing_of_the_lines_between() -> None:
         raw = made(
             head(field), f"--not\n{body.replace('--' + boundary, '--' + boundary + '  ', 1)}\n--{boundary}\n\n1a"
         )
-        assert [each.body for each in read_parts(split_mail(raw)).parts] == [b"2bc\n", b""]
+        assert [each.body for each in read_mail(raw).parts().parts] == [b"2bc\n", b""]
     for boundary in ("", "a ", "b" * 201, "é"):
         field, body = parts("mixed", part("text/plain", "2bc\n"), boundary=boundary)
         assert describe(made(head(field), body)) == "refused: it has parts without a valid boundary between them"

@@ -22,7 +22,8 @@ from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way
 from hkoji.mail import fields as mail_fields
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.fields import unfold
+from hkoji.mail.fields import split_fields
+from hkoji.mail.mail import read_mail
 from hkoji.mail.tokens import token_digest
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox
@@ -92,7 +93,7 @@ class Office:
         self.woken += 1
 
     def take(self, raw: bytes, to: str = TO, null_sender: bool | None = False) -> Received:
-        return run(self.receiving.receive(to, raw, "lmtp", null_sender=null_sender))
+        return run(self.receiving.receive(to, read_mail(raw), "lmtp", null_sender=null_sender))
 
     def rows(self) -> list[IncomingMail]:
         """All mails that are kept."""
@@ -587,9 +588,9 @@ def test_a_header_is_read_once(
 
     def counted(each: bytes) -> list[bytes]:
         read.append(each)
-        return unfold(each)
+        return split_fields(each)
 
-    monkeypatch.setattr(mail_fields, "unfold", counted)  # each header that becomes fields is unfolded there
+    monkeypatch.setattr(mail_fields, "split_fields", counted)  # each header that becomes fields is split there
     office.take(raw, to, null)
     assert read.count(header) == 1
 
@@ -609,7 +610,7 @@ def test_the_digest_depends_on_recipient_and_content_alone() -> None:
 
 def test_the_same_mail_that_is_taken_eight_times_at_once_is_kept_once(office: Office) -> None:
     async def all_at_once() -> list[Received]:
-        work = [office.receiving.receive(TO, a_mail(), "lmtp", null_sender=False) for _ in range(8)]
+        work = [office.receiving.receive(TO, read_mail(a_mail()), "lmtp", null_sender=False) for _ in range(8)]
         return sorted(await asyncio.gather(*work))
 
     assert run(all_at_once()) == [Received.KEPT, *[Received.REPEATED] * 7]

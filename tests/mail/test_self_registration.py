@@ -13,8 +13,7 @@ from hkoji_server.mail.receiving import Bounces, Received, Receiving
 from hkoji_server.service.mail.mailboxes import SelfRegistration
 
 from hkoji.game.agreement import DAY
-from hkoji.mail.fields import split_mail
-from hkoji.mail.header import read_header
+from hkoji.mail.mail import read_mail
 from tests.support.mail.dkim_signer import Signer
 from tests.support.mail.list_world import OWN, ListWorld, list_world, unread
 from tests.support.service import Player
@@ -40,7 +39,7 @@ class Door:
                 "Date: Fri, 20 Nov 2026 12:00:00 +0000")  # fmt: skip
         raw = "\r\n".join([*head, "", *lines, ""]).encode()
         raw = raw if signer is None else signer.sign(raw)
-        return self.world.run(self.receiving.receive(to, raw, "lmtp", null_sender=False))
+        return self.world.run(self.receiving.receive(to, read_mail(raw), "lmtp", null_sender=False))
 
     def rows(self) -> dict[str, Any]:
         """The rows that the service keeps."""
@@ -187,7 +186,7 @@ def test_strangers_with_a_slow_dns_hold_other_mails_up_for_a_short_time_only(doo
     now = door.world.run(door.world.time.now())
 
     def take() -> None:
-        assert not door.world.run(registration.take(split_mail(raw), read_header(raw), now))
+        assert not door.world.run(registration.take(read_mail(raw), now))
 
     for _ in range(200):
         take()

@@ -17,9 +17,9 @@ from hkoji.client.seats import read_invite_link
 from hkoji.client.transport import HttpAnswer
 from hkoji.local.local_games import player_name
 from hkoji.mail.addresses import is_mailbox
-from hkoji.mail.header import automatic_reason, read_header, zone_of
 from hkoji.mail.html_text import html_to_text
-from hkoji.mail.message import READER_VERSION, read_text
+from hkoji.mail.mail import read_mail
+from hkoji.mail.message import READER_VERSION, read_texts
 from hkoji.mail.order_lines import order_paragraph
 from hkoji.rules.hanamikoji.actions import parse
 from hkoji.service_url import parse_url
@@ -45,7 +45,7 @@ def _service(text: str) -> str:
 
 
 def _addresses(text: str) -> str:
-    to, cc = (read_header(plain("2bc\n", f"{field}: {text}")) for field in ("To", "Cc"))
+    to, cc = (read_mail(plain("2bc\n", f"{field}: {text}")).header for field in ("To", "Cc"))
     assert to.to == cc.cc
     return " ".join(to.to)
 
@@ -58,7 +58,7 @@ def _problem(value: dict[str, Any]) -> object:
 def _order_in_html(markup: str) -> str:
     """The lines of the order, of a markup alone and of a mail that has it."""
     order = order_paragraph(html_to_text(markup, READER_VERSION).split("\n"))
-    read = read_text(plain(markup, kind="text/html; charset=utf-8"))
+    read = next(read_texts(read_mail(plain(markup, kind="text/html; charset=utf-8")).parts()))
     assert read.from_html
     assert order_paragraph(read.lines) == order
     return " / ".join(order)
@@ -67,17 +67,16 @@ def _order_in_html(markup: str) -> str:
 def _program(field: str) -> str:
     """The reason for which a mail with this field is one of a program, whatever else is in its header."""
     raw = plain("2bc\n", field)
-    reason = automatic_reason(raw)
-    assert read_header(raw).automatic is reason
+    (reason,) = read_mail(raw).automatic or (None,)
     broken, long = b"no field at all\r\n" + raw, raw + b"a" * 300_000
     several = plain("2bc\n", "Auto-Submitted: no", field, "From: a@b", "From: c@d")
-    assert {automatic_reason(each) for each in (broken, long, several)} == {reason}
-    assert automatic_reason(plain(f"2bc\n\n{field}\n")) is None
+    assert all(read_mail(each).automatic == read_mail(raw).automatic for each in (broken, long, several))
+    assert not read_mail(plain(f"2bc\n\n{field}\n")).automatic
     return str(reason)
 
 
 def _zone(date: str) -> str:
-    return zone_of(f"Subject: hello\r\n{date}\r\n\r\nDate: Fri, 20 Nov 2026 13:01:00 +0900\r\n".encode())
+    return read_mail(f"Subject: hello\r\n{date}\r\n\r\nDate: Fri, 20 Nov 2026 13:01:00 +0900\r\n".encode()).zone
 
 
 AREAS: Final[Mapping[str, Mapping[str, Iterable[Reader]]]] = {

@@ -14,10 +14,8 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.bounce import read_bounce
 from hkoji.mail.commands import OrderFault
-from hkoji.mail.fields import split_mail
-from hkoji.mail.header import automatic_reason, find_token, header_of
+from hkoji.mail.mail import read_mail
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.order_lines import text_order
 from hkoji.mail.orders import read_orders
@@ -68,12 +66,10 @@ def shapes() -> tuple[Shape, ...]:
 
 def describe(raw: bytes, due: str = "turn", reader: int = READER_VERSION) -> str:
     """Reads a mail from end to end by a version of the rules, and says what came of it in one line."""
-    program = automatic_reason(raw)
+    mail = read_mail(raw)
+    header, bounce, found = mail.header, mail.bounce, mail.find_token(None, OWN)
+    program = next(iter(mail.automatic), None)
     try:
-        mail = split_mail(raw)
-        bounce = read_bounce(mail)
-        header = header_of(mail)
-        found = find_token(header, None, OWN)
         if bounce is not None:
             ours = bounce.message_id is not None and OWN.find_in_id(bounce.message_id) is not None
             return f"bounce {bounce.kind} {bounce.status}{', of our letter' if ours else ''}"
@@ -82,7 +78,7 @@ def describe(raw: bytes, due: str = "turn", reader: int = READER_VERSION) -> str
         if header.sender is None:
             return f"refused: {header.sender_fault}"
         who = f"{'' if header.sender == BOB else f'from {header.sender}, '}{'' if found else 'no token, '}"
-        lines = text_order(mail, reader)
+        lines = text_order(mail.parts(), reader)
     except UnreadableMailError as error:
         return f"dropped: {program}" if program else f"refused: {error.reason}"
     orders = read_orders(lines, position(due))

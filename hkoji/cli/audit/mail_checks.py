@@ -175,7 +175,7 @@ _Live = dict[str, tuple[bytes, ...] | None]
 
 
 def _ask_again(mails: Sequence[SignedMail]) -> _Live:
-    return ask_keys(sorted({name for mail in mails for name in key_names(mail.raw)})) if mails else {}
+    return ask_keys(sorted({name for mail in mails for name in key_names(mail.mail)})) if mails else {}
 
 
 def _compare(mails: Sequence[SignedMail], live: _Live) -> dict[str, KeyState]:
@@ -200,9 +200,9 @@ def _unconfirmed(checked: MailsAudit, live: _Live) -> tuple[str, ...]:
     found: dict[str, None] = {}
     answers = {name: records for name, records in live.items() if records is not None}
     for mail in checked.signed:
-        if judge_dkim(mail.raw, answers, at=mail.at, token=mail.token).holds:
+        if judge_dkim(mail.mail, answers, at=mail.at, token=mail.token).holds:
             continue
-        silent = next((name for name in key_names(mail.raw) if name not in answers), None)
+        silent = next((name for name in key_names(mail.mail) if name not in answers), None)
         if silent is not None:
             raise NetworkError(silent, tell("DNS has not answered"), hint=tell("try again later"))
         found[mail.name] = None

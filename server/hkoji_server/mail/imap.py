@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from hkoji.errors import ClockError, HkojiError, StorageError
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.header import envelope_of
+from hkoji.mail.mail import read_mail
 from hkoji_server.log import log
 from hkoji_server.mail.imap_session import ImapBrokenError, ImapError, ImapRefusedError, ImapSession, LoginRefusedError
 from hkoji_server.mail.receiving import Received, Receiving
@@ -148,8 +148,9 @@ class ImapPoller:
             if raw is None:  # somebody else has moved it
                 self._dealt.add(uid)
                 return
-            recipient, null_sender = envelope_of(raw, self._own)
-            received = await self._receiving.receive(recipient, raw, "imap", null_sender=null_sender)
+            mail = read_mail(raw)
+            recipient, null_sender = mail.envelope(self._own)
+            received = await self._receiving.receive(recipient, mail, "imap", null_sender=null_sender)
         except (StorageError, ClockError):  # which is no fault of the mail
             raise
         except Exception as error:

@@ -28,6 +28,7 @@ from aiosmtpd.lmtp import LMTP
 
 from hkoji.errors import StorageError
 from hkoji.mail.fields import LONGEST_MAIL
+from hkoji.mail.mail import Mail, read_mail
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.mail.receiving import Received
@@ -60,7 +61,7 @@ class TakesMails(Protocol):
     def is_ours(self, recipient: str) -> bool:
         """Whether mail to that address is for this service."""
 
-    async def receive(self, recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> Received:
+    async def receive(self, recipient: str, mail: Mail, via: MailVia, *, null_sender: bool | None) -> Received:
         """Keeps a mail durably, or drops it. Every error is answered with 451."""
 
 
@@ -154,7 +155,7 @@ class _LmtpConnection(LMTP):
         self._set_rset_state()
         self.keeping = True
         try:
-            received = await self._receiving.receive(recipient, raw, "lmtp", null_sender=null_sender)
+            received = await self._receiving.receive(recipient, read_mail(raw), "lmtp", null_sender=null_sender)
         finally:
             self.keeping = False
         await self.push(_BUSY if received is Received.FULL else _OK)

@@ -11,14 +11,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import TOKEN_LETTERS, OwnAddress
-from hkoji.mail.bounce import read_bounce
-from hkoji.mail.fields import split_mail
-from hkoji.mail.header import read_header
 from hkoji.mail.letters import compose
 from hkoji.mail.letters.composing import LetterHeaders
 from hkoji.mail.letters.page import Letter
+from hkoji.mail.mail import read_mail
 from hkoji.mail.tokens import token_digest
 from hkoji_server.mail.courier import LetterTaker, SmtpRefusal
 from hkoji_server.service.time.service_time import ClockAndEntropy
@@ -49,12 +46,7 @@ class Probe:
     @property
     def bounced(self) -> str | None:
         """The status of the report that came instead; None if none has come."""
-        if self.came is None:
-            return None
-        try:
-            bounce = read_bounce(split_mail(self.came.raw))
-        except UnreadableMailError:
-            return None
+        bounce = None if self.came is None else read_mail(self.came.raw).bounce
         return None if bounce is None else bounce.status
 
     @property
@@ -75,10 +67,7 @@ class Probe:
         mail = self.arrived
         if mail is None:
             return False
-        try:
-            header = read_header(mail.raw)
-        except UnreadableMailError:
-            return False
+        header = read_mail(mail.raw).header
         if not own.delimiter:
             found = [own.find_in_id(header.message_id or "")]
         else:

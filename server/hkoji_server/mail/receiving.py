@@ -12,7 +12,6 @@ the player ends the pause.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,20 +22,9 @@ from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way, add_seconds
 from hkoji.mail.addresses import Found, OwnAddress
-from hkoji.mail.bounce import Bounce, BounceClass, class_of_status, read_bounce
-from hkoji.mail.fields import SplitMail, split_mail
-from hkoji.mail.header import (
-    Automatic,
-    MailHeader,
-    automatic_reason,
-    automatic_reasons,
-    find_token,
-    header_of,
-    header_there,
-    known_by,
-)
+from hkoji.mail.bounce import Bounce, BounceClass, class_of_status
+from hkoji.mail.mail import Automatic, Mail, read_mail
 from hkoji.mail.message import without_trace
-from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import is_order
 from hkoji.mail.tokens import token_digest
 from hkoji.messages.text import tell
@@ -141,18 +129,12 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A mail as it has come: `null_sender` is None where the sender of the envelope is not known.
-
-    Its header is read once: `mail` and `header` are None if it cannot be read.
-    """
+    """A mail as it has come: `null_sender` is None where the sender of the envelope is not known."""
 
     recipient: str
     null_sender: bool | None
-    raw: bytes
     via: MailVia
-    mail: SplitMail | None
-    header: MailHeader | None
-    automatic: Automatic | None
+    mail: Mail
 
 
 class Receiving:
@@ -178,29 +160,28 @@ class Receiving:
         self._count = count
         self._woken = woken
 
-    async def receive(self, recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> Received:
-        """Keeps a mail durably, or drops it, and returns which. `raw` may be cut off after more than is ever read.
+    async def receive(self, recipient: str, mail: Mail, via: MailVia, *, null_sender: bool | None) -> Received:
+        """Keeps a mail durably, or drops it, and returns which. It may be cut off after more than is ever read.
 
         Raises `StorageError` or `ClockError` if it must come again.
         """
         recipient = recipient.strip()
         result = Received.NOT_OURS
         if self.is_ours(recipient):
-            result = await self._receive(_read(recipient, raw, via, null_sender=null_sender))
+            result = await self._receive(_Sent(recipient, null_sender, via, mail))
         self._count(via, result)
         log.info("a mail has come", via=via, result=result.value)
         return result
 
     async def _receive(self, sent: _Sent) -> Received:
-        header = sent.header
-        found = find_token(header or header_there(sent.raw), sent.recipient, self._own)
+        found = sent.mail.find_token(sent.recipient, self._own)
         bounce = _bounce_in(sent)
         if sent.null_sender or bounce is not None or self._is_bounce_address(sent.recipient):
             return await self._take_bounce(sent, bounce)
-        own = header is not None and header.sender is not None and self.is_ours(header.sender)
+        own = sent.mail.header.sender is not None and self.is_ours(sent.mail.header.sender)
         if own and found is not None and await self._take_probe(found, sent):
             return Received.PROBE
-        if sent.automatic is not None and (own or found is None or not _is_ordered(sent)):
+        if sent.mail.automatic and (own or found is None or not _is_ordered(sent.mail)):
             return Received.AUTOMATIC
         if own:
             return Received.OWN
@@ -233,43 +214,41 @@ class Receiving:
             return Received.PROBE if await self._take_probe(found, sent) else Received.NO_LETTER
         if reply.made < add_seconds(await self._time.time_of_arrival(), -LONGEST_UNDER_WAY):
             return Received.OLD_LETTER
-        await self._bounces.note(reply.channel, bounce.kind, digest_of(sent.recipient, sent.raw))
+        await self._bounces.note(reply.channel, bounce.kind, digest_of(sent.recipient, sent.mail.raw))
         return Received.BOUNCE
 
     async def _take_probe(self, found: Found, sent: _Sent) -> bool:
-        return await self._store.take_probe(token_digest(found.token), ProbeMail(sent.recipient, sent.raw))
+        return await self._store.take_probe(token_digest(found.token), ProbeMail(sent.recipient, sent.mail.raw))
 
     async def _registers(self, sent: _Sent, mailbox: Mailbox | None) -> bool:
         """Tells whether a mail without a token asks for a name, and counts."""
-        if self._registration is None or sent.mail is None or sent.header is None:
+        if self._registration is None or (mailbox is not None and mailbox.plays):
             return False
-        if mailbox is not None and mailbox.plays:
-            return False
-        return await self._registration.take(sent.mail, sent.header, await self._time.time_of_arrival())
+        return await self._registration.take(sent.mail, await self._time.time_of_arrival())
 
     async def _keep(self, sent: _Sent, found: Found | None) -> Received:
         reply = None if found is None else await self._store.reply(token_digest(found.token))
         if reply is not None:
             name, channel, game = reply.name, reply.channel, reply.game
         else:
-            if sent.automatic is not None:
+            if sent.mail.automatic:
                 return Received.AUTOMATIC
-            sender = None if sent.header is None else sent.header.sender
+            sender = sent.mail.header.sender
             mailbox = None if sender is None else await self._store.mailbox_at(sender)
             if await self._registers(sent, mailbox):
                 return Received.REGISTRATION
             if mailbox is None or mailbox.state == "asked":
                 return Received.NO_LETTER
             name, channel, game = mailbox.name, mailbox.channel, NO_GAME
-        message_id = "" if sent.mail is None else known_by(sent.mail)
+        message_id = "" if sent.mail.fault is not None else sent.mail.known_by()
         # An answer to all of our addresses in a letter comes twice, and is one mail.
         recipient = sent.recipient if found is None else self._own.with_token(found.token)
         for _ in range(_TRIES):
             at = await self._time.time_of_arrival()
             new = NewMail(
-                digest=digest_of(recipient, sent.raw),
+                digest=digest_of(recipient, sent.mail.raw),
                 via=sent.via,
-                raw=sent.raw,
+                raw=sent.mail.raw,
                 received=at,
                 name=name,
                 channel=channel,
@@ -302,30 +281,21 @@ def digest_of(recipient: str, raw: bytes) -> str:
     return sha256(recipient.lower().encode() + b"\n" + without_trace(raw)).hexdigest()
 
 
-def _read(recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> _Sent:
-    try:
-        mail = split_mail(raw)
-    except UnreadableMailError:
-        return _Sent(recipient, null_sender, raw, via, None, None, automatic_reason(raw))
-    header = header_of(mail)
-    return _Sent(recipient, null_sender, raw, via, mail, header, header.automatic)
-
-
 _OF_PERSONS_TOO: Final = frozenset(
     {Automatic.PRECEDENCE, Automatic.LIST_ID, Automatic.X_AUTOREPLY, Automatic.X_AUTORESPOND}
 )
 """Marks of a program that the mail of a person may have got on its way."""
 
 
-def _is_ordered(sent: _Sent) -> bool:
+def _is_ordered(mail: Mail) -> bool:
     """Tells whether a mail that counts as a program's orders something, as no program does: its writer is told once.
 
     An answer to what says itself that it was sent automatically, or is a letter of ours, could begin a loop.
     """
-    if sent.mail is None or not _OF_PERSONS_TOO.issuperset(automatic_reasons(sent.raw)):
+    if not _OF_PERSONS_TOO.issuperset(mail.automatic):
         return False
     try:
-        lines = order_lines(sent.mail)
+        lines = mail.order_lines()
     except UnreadableMailError:
         return False
     return bool(lines) and all(map(is_order, lines))
@@ -337,18 +307,11 @@ def _bounce_in(sent: _Sent) -> Bounce | None:
     If nobody knows whether its sender is null, as in some mailboxes, only a mail of a program can be one. A complaint
     has a sender.
     """
-    if sent.mail is None:
-        return None
-    try:
-        found = read_bounce(sent.mail)
-    except UnreadableMailError:
-        return None
+    found = sent.mail.bounce
     if found is None or found.kind is BounceClass.COMPLAINT:
         return found
-    return None if sent.null_sender is False or (sent.null_sender is None and sent.automatic is None) else found
+    return None if sent.null_sender is False or (sent.null_sender is None and not sent.mail.automatic) else found
 
-
-_NULL_PATH = re.compile(rb"(?:From [^\n]*\n)?return-path[ \t]*:[ \t]*<>[ \t]*\r?\n", re.IGNORECASE)
 
 _NOBODY = ("", "<>", "mailer-daemon")
 """The forms in which mail servers pass the null sender; Postfix says `MAILER-DAEMON`."""
@@ -372,10 +335,11 @@ async def receive_once(
     assert own is not None
     time = ServiceTime(store, sources, outage_after=settings.outage_after, way=Way.MAIL)
     receiving = Receiving(store, time, own, Bounces(store, time), registration=registration)
-    return await receiving.receive(recipient, raw, "pipe", null_sender=_is_null(sender, raw))
+    mail = read_mail(raw)
+    return await receiving.receive(recipient, mail, "pipe", null_sender=_is_null(sender, mail))
 
 
-def _is_null(sender: str | None, raw: bytes) -> bool | None:
+def _is_null(sender: str | None, mail: Mail) -> bool | None:
     if sender is not None:
         return sender.strip().lower() in _NOBODY
-    return True if _NULL_PATH.match(raw) else None
+    return True if [(field.name, field.value) for field in mail.fields[:1]] == [("return-path", b"<>")] else None

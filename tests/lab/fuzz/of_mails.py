@@ -13,15 +13,13 @@ from typing import Final
 
 from hkoji.errors import HkojiError
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.bounce import read_bounce
 from hkoji.mail.commands import OrderFault, OrderKind
 from hkoji.mail.dkim_rules import MOST_TRIED, judge_dkim, key_names
 from hkoji.mail.dns_answers import DnsAnswers, decode_answers, encode_answers
-from hkoji.mail.fields import split_mail
-from hkoji.mail.header import automatic_reason, envelope_of, find_token, known_by, read_header
+from hkoji.mail.mail import read_mail
 from hkoji.mail.mails_audit import index_mails
 from hkoji.mail.mails_file import ProvedMailbox, format_mails, parse_mails
-from hkoji.mail.message import read_text, without_trace
+from hkoji.mail.message import read_texts, without_trace
 from hkoji.mail.order_lines import order_paragraph
 from hkoji.mail.orders import read_orders
 from hkoji.rules.protocol import State
@@ -89,11 +87,11 @@ def _signed() -> tuple[bytes, ...]:
 def dkim_mails(data: bytes) -> None:
     """A mail of any bytes, by a good key: if a signature holds, it is one of those that were made."""
     started = time.process_time()
-    names = key_names(data)
+    names = key_names(read_mail(data))
     assert len(names) <= MOST_TRIED
     answers = dict.fromkeys(names, (record_of(rsa_key()),))
     for at in (_T, None):
-        verdict = judge_dkim(data, answers, at=at, token=_TOKEN)
+        verdict = judge_dkim(read_mail(data), answers, at=at, token=_TOKEN)
         assert verdict.holds is (verdict.reason is None)
         if verdict.holds:
             assert b"".join(_TEXT.lower().split()) in b"".join(data.lower().split())
@@ -104,7 +102,7 @@ def dkim_records(data: bytes) -> None:
     """A good mail, by any bytes in DNS."""
     started = time.process_time()
     which, record = split_off(data, 2)
-    verdict = judge_dkim(_signed()[which], {_NAME: (record,)}, at=_T, token=_TOKEN)
+    verdict = judge_dkim(read_mail(_signed()[which]), {_NAME: (record,)}, at=_T, token=_TOKEN)
     assert verdict.holds is (verdict.reason is None)
     assert time.process_time() - started < _SECONDS
     with refusals():
@@ -203,18 +201,16 @@ ORDER_WORDS: Final = (
 def mails(data: bytes) -> None:
     """A mail, read from end to end by each reader by itself, as a refusal by one must not keep another from reading."""
     started = time.process_time()
-    automatic = automatic_reason(data)
-    assert OWN.is_ours(envelope_of(data, OWN).recipient)
+    mail = read_mail(data)
+    assert OWN.is_ours(mail.envelope(OWN).recipient)
+    assert (mail.header.sender is None) is not (mail.header.sender_fault is None)
+    assert mail.known_by()  # it is known by something
+    mail.find_token(None, OWN)
+    assert mail.bounce is None or mail.fault is None
     with refusals():
-        header = read_header(data)
-        assert header.automatic is automatic
-        assert (header.sender is None) is not (header.sender_fault is None)
-        assert known_by(split_mail(data))  # it is known by something
-        find_token(header, None, OWN)
-    with refusals():
-        read_bounce(split_mail(data))
+        mail.order_lines()
     try:
-        lines = order_paragraph(read_text(data).lines)
+        lines = order_paragraph(next(read_texts(mail.parts())).lines)
     except HkojiError:
         lines = ()
     for state in _STATES:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.mail.dkim_rules import judge_dkim
+from hkoji.mail.mail import read_mail
 from tests.lab.mail.forged import TRICKS, Turn
 from tests.lab.mail.spoof import DONE, SIGNING, Try, read_table, run_spoofs
 from tests.support.letters import TOKEN
@@ -88,7 +89,7 @@ def test_the_signature_of_each_spoofed_mail_counts_exactly_where_the_table_says_
         forged = TRICKS[tried.trick](a_turn(number, tried))
         records = {post.name: [post.record], **forged.records}
         answers = {name: tuple(map(str.encode, texts)) for name, texts in records.items() if name != forged.silent}
-        found = judge_dkim(forged.raw, answers, at="2026-11-26T00:00:00Z", token=TOKEN)
+        found = judge_dkim(read_mail(forged.raw), answers, at="2026-11-26T00:00:00Z", token=TOKEN)
         assert found.holds == (tried.verdict == "dkim"), (tried, found)
 
 

@@ -24,6 +24,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MAIL_KIND
 
 from hkoji.mail.dns_answers import DnsAnswers
+from hkoji.mail.mail import read_mail
 from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Inside, drawn, inside, read_settings
 
@@ -89,7 +90,7 @@ class AssembledMail:
         """Gives a mail to the service, and lets it process it."""
 
         async def work() -> None:
-            received = await self.work.receiving.receive(to, raw, "lmtp", null_sender=not sender)
+            received = await self.work.receiving.receive(to, read_mail(raw), "lmtp", null_sender=not sender)
             assert received.taken, received
             await self.work.worker.look()
 

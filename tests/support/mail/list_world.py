@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
@@ -33,16 +33,14 @@ from hkoji_server.store.mail_tables import IncomingMail
 from hkoji_server.store.mail_values import Mailbox, NewMail
 from hkoji_server.store.tables import Channel
 
-from hkoji.errors import UnreadableMailError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import Way
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.fields import split_mail
-from hkoji.mail.header import find_token, header_there, known_by, read_header
 from hkoji.mail.letters import compose, write_letter
+from hkoji.mail.mail import read_mail
 from hkoji.mail.message import without_trace
 from hkoji.mail.tokens import token_digest
 from hkoji.manual.catalogues import load_speaker
@@ -204,14 +202,11 @@ class ListWorld:
         """Keeps a mail that has come, as it would by LMTP, and processes it."""
 
         async def work() -> int | None:
-            header = header_there(raw)
-            message_id = ""
-            with suppress(UnreadableMailError):
-                header, message_id = read_header(raw), known_by(split_mail(raw))
-            found = find_token(header, recipient, OWN)
+            mail = read_mail(raw)
+            found = mail.find_token(recipient, OWN)
             reply = None if found is None else await self.store.reply(token_digest(found.token))
             digest = sha256(recipient.encode() + b"\n" + without_trace(raw)).hexdigest()
-            box = None if reply is not None else await self.store.mailbox_at(header.sender or "")
+            box = None if reply is not None else await self.store.mailbox_at(mail.header.sender or "")
             if reply is None and box is None:
                 return None
             new = NewMail(
@@ -222,7 +217,7 @@ class ListWorld:
                 name=reply.name if reply else box.name if box else "",
                 channel=reply.channel if reply else box.channel if box else "",
                 game=reply.game if reply else "",
-                message_id=message_id,
+                message_id="" if mail.fault else mail.known_by(),
                 reply=reply.digest if reply else None,
                 outages=len(self.time.outages),
             )

@@ -19,6 +19,7 @@ from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.public_key import PublicKey
 from hkoji.mail.dkim_rules import judge_dkim, key_names
 from hkoji.mail.dns_answers import encode_answers
+from hkoji.mail.mail import read_mail
 from hkoji.mail.mails_audit import MailsAudit, audit_mails, index_mails
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail
 from hkoji.mail.tokens import Purpose, TokenFields, TokenPlace, address_hash, make_token, place_of
@@ -121,8 +122,8 @@ class ProvedTable(TimedTable):
         if mail.signed:
             names = [name for name in GMAIL if not (mail.unsigned_id and name == "message-id")]
             raw = sign(raw, names=names, tags=self.tags(seconds_of(at)))
-        answers = {name: self.records(record_of(rsa_key())) for name in key_names(raw)}
-        holds = judge_dkim(raw, answers, at=at, token=token).holds
+        answers = {name: self.records(record_of(rsa_key())) for name in key_names(read_mail(raw))}
+        holds = judge_dkim(read_mail(raw), answers, at=at, token=token).holds
         grade = mail.grade or (MailGrade.DKIM if holds and self.grade is MailGrade.DKIM else MailGrade.TOKEN)
         dns = encode_answers(answers) if mail.dns is None else mail.dns
         salt = self.bytes(32).hex()

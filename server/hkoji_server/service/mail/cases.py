@@ -21,9 +21,9 @@ from hkoji.game.agreement import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder
-from hkoji.mail.header import MailHeader
 from hkoji.mail.letters.answers import AskedWhy
 from hkoji.mail.letters.page import unlinked
+from hkoji.mail.mail import Mail
 from hkoji.mail.tokens import NO_DNS, TokenFields
 from hkoji.messages.text import Text, assemble, dismantle, quoted
 from hkoji_server.service.games.notice_rules import NoticeEvent
@@ -172,7 +172,7 @@ AGAIN_SECONDS: Final = DAY
 
 @dataclass(frozen=True, slots=True)
 class MailCase:
-    """A mail to a token that is known.
+    """A mail to a token that is known: its row `mail`, and what was `read`.
 
     `fields` are those of the token, with the head of the entry that it names if that entry still stands at the end.
     `good` says whether the token can still do what it is for. `game` is its game as the player knows it. `own_key` says
@@ -181,7 +181,7 @@ class MailCase:
 
     mail: IncomingMail
     mailbox: Mailbox
-    header: MailHeader
+    read: Mail
     reply: ReplyToken
     fields: TokenFields
     nonce: str

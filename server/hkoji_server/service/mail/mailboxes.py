@@ -31,11 +31,10 @@ from hkoji.log.canonical import JsonValue, is_name
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.commands import OrderKind
 from hkoji.mail.dkim_rules import judge_dkim, key_names
-from hkoji.mail.fields import SplitMail
-from hkoji.mail.header import MailHeader
 from hkoji.mail.letters.mailbox import ConfirmWhat
+from hkoji.mail.mail import Mail
 from hkoji.messages.text import tell
-from hkoji_server.service.mail.rights import LookUp, only_order
+from hkoji_server.service.mail.rights import LookUp
 from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
 from hkoji_server.service.players.held_players import (
     UNCHANGED,
@@ -220,13 +219,13 @@ class SelfRegistration:
         self._asking = asyncio.Semaphore(_AT_ONCE)
         self._waits, self._since = _MOST_WAITED, elapsed()
 
-    async def take(self, mail: SplitMail, header: MailHeader, received: str) -> bool:
+    async def take(self, mail: Mail, received: str) -> bool:
         """Asks the sender of a mail that counts to confirm the name. Returns False if it is dropped.
 
         At most one letter leads to another: one that asks for `yes`, or one that says that the name is taken.
         """
-        order, names = only_order(mail, OrderKind.REGISTER), key_names(mail.raw)
-        if order is None or header.sender is None or not names or self._asking.locked() or not self._may_wait():
+        order, names, address = mail.only_order(OrderKind.REGISTER), key_names(mail), mail.header.sender
+        if order is None or address is None or not names or self._asking.locked() or not self._may_wait():
             return False
         async with self._asking:
             began = self._elapsed()
@@ -234,9 +233,9 @@ class SelfRegistration:
                 answers = await self._look_up(names)
             finally:
                 self._waits -= self._elapsed() - began
-        if not judge_dkim(mail.raw, answers, at=received, token=None).holds:
+        if not judge_dkim(mail, answers, at=received, token=None).holds:
             return False
-        name, address = order.words[0], header.sender
+        name = order.words[0]
         try:
             if not is_name(name):
                 await self._players.refuse_name(name, address, _LANGUAGE)

@@ -17,13 +17,11 @@ from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, S
 from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
-from hkoji.mail.fields import split_mail
-from hkoji.mail.header import MailHeader, header_there, read_header, zone_of
 from hkoji.mail.letters.answers import AskedWhy
-from hkoji.mail.order_lines import order_lines
+from hkoji.mail.mail import Mail, read_mail
 from hkoji.mail.orders import read_orders, read_said
 from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, is_for_any, token_digest
-from hkoji.messages.text import Text, quoted, tell
+from hkoji.messages.text import Text, tell
 from hkoji_server.log import log
 from hkoji_server.service.games.loaded_games import TRIES, undecided
 from hkoji_server.service.mail.cases import (
@@ -56,7 +54,6 @@ from hkoji_server.service.mail.rights import (
     is_counted,
     judge_mail,
     known_as,
-    only_order,
     refusal,
     sender_of,
     too_weak,
@@ -147,16 +144,13 @@ class MailOrders:
         now = await self._time.now()
         if mailbox is None or (reply is None and mail.reply is not None):  # erased since
             return MailOutcome(Closing(mail.number), now=now)
-        try:
-            header = read_header(mail.raw)
-        except UnreadableMailError as error:
-            header = replace(header_there(mail.raw), sender_fault=_reason(error))
+        read = read_mail(mail.raw)
         if reply is None:
-            outcome = await self._again(mail, mailbox, header, now)
+            outcome = await self._again(mail, read, mailbox, now)
         else:
-            outcome = await self._answer(mail, mailbox, header, reply, now, refused)
+            outcome = await self._answer(mail, read, mailbox, reply, now, refused)
             self._count_for_token(outcome, mailbox, reply, now)
-        if sender_of(header, mailbox.address) is MailSender.REGISTERED:
+        if sender_of(read.header, mailbox.address) is MailSender.REGISTERED:
             changed = outcome.mailbox
             heard = changed.heard
             # Anybody can write in the name of somebody else, but has no token. If the provider signs mails, only an
@@ -165,7 +159,7 @@ class MailOrders:
             if known and (outcome.speaks or not is_silent(mailbox, mail.received)):
                 heard = max(heard or "", mail.received)
             seen = changed.dkim_seen if reply is None else dkim_seen_after(mailbox, outcome, Purpose(reply.purpose))
-            zone = (zone_of(mail.raw) if known else "") or changed.zone
+            zone = (read.zone if known else "") or changed.zone
             outcome.close(mailbox=replace(changed, heard=heard, paused=None, dkim_seen=seen, zone=zone))
             if mailbox.dkim_seen and not seen:
                 log.warning("a mailbox loses its DKIM signatures: none are expected of it any more", mail=mail.number)
@@ -177,32 +171,32 @@ class MailOrders:
     async def _answer(
         self,
         mail: IncomingMail,
+        read: Mail,
         mailbox: Mailbox,
-        header: MailHeader,
         reply: ReplyToken,
         now: str,
         refused: HkojiError | None,
     ) -> MailOutcome:
-        case = replace(await self._case(mail, mailbox, header, reply, now), refused=refused)
-        sender = sender_of(header, mailbox.address)
+        case = replace(await self._case(mail, read, mailbox, reply, now), refused=refused)
+        sender = sender_of(read.header, mailbox.address)
         said = json.loads(reply.answers)
         if mailbox.state == "moved":
             return _said(case)
-        if header.automatic is not None:
+        if read.automatic:
             if sender is MailSender.OTHER or not case.good or said.get(_PROGRAM) or mailbox.state in SHUT:
                 return _said(case)
-            reason = tell("its field {name} says that a program has sent it", name=header.automatic.value)
+            reason = tell("its field {name} says that a program has sent it", name=read.automatic[0].value)
             return _said(case, part(AnswerKind.UNREADABLE, reason=reason), counts={_PROGRAM: 1})
         if sender is MailSender.UNREADABLE:
             today = now[:10]
             if said.get(_ODD) == today or mailbox.state in SHUT:
                 return _said(case)
-            return _said(case, part(AnswerKind.UNREADABLE, reason=header.sender_fault or ""), counts={_ODD: today})
+            return _said(case, part(AnswerKind.UNREADABLE, reason=read.header.sender_fault or ""), counts={_ODD: today})
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
             return _said(case)
         # A mail that says that the lock was a mistake, and nothing else, is read where that is asked.
         asked = mailbox.state == "locked" and case.fields.purpose is Purpose.YES
-        unlocks = asked and only_order(split_mail(mail.raw), OrderKind.YES) is not None
+        unlocks = asked and read.only_order(OrderKind.YES) is not None
         if mailbox.state in SHUT and not unlocks:
             return _said(case, *([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT))
         outcome = await self._obey(case, sender)
@@ -213,9 +207,7 @@ class MailOrders:
             outcome.counts[_OTHERS] = said.get(_OTHERS, 0) + 1
         return outcome
 
-    async def _case(
-        self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, reply: ReplyToken, now: str
-    ) -> MailCase:
+    async def _case(self, mail: IncomingMail, read: Mail, mailbox: Mailbox, reply: ReplyToken, now: str) -> MailCase:
         game = None
         if reply.game:
             try:
@@ -229,14 +221,14 @@ class MailOrders:
         issued = await self._tokens.make(fields)
         own_key = await self._games.has_own_key(reply.name)
         good = is_good(reply, mailbox, mail.received, None if game is None else (game.course, game.place))
-        return MailCase(mail, mailbox, header, reply, fields, issued.nonce, good, game, now, own_key, issued.text)
+        return MailCase(mail, mailbox, read, reply, fields, issued.nonce, good, game, now, own_key, issued.text)
 
     async def _obey(self, case: MailCase, sender: MailSender) -> MailOutcome:
         """Reads the orders of a mail, and does them if they count."""
         try:
             read = _read(case)
         except UnreadableMailError as error:
-            return _said(case, part(AnswerKind.UNREADABLE, reason=_reason(error)))
+            return _said(case, part(AnswerKind.UNREADABLE, reason=error.reason))
         if isinstance(read, OrderFault):
             return _not_understood(case, read) if case.good else self._over(case)
         outcome = await self._judged(case, read, sender)
@@ -294,7 +286,7 @@ class MailOrders:
             AnswerKind.ASKED_BACK,
             order=order.action or shown_line(order.line),
             why=why.value,
-            sender=(case.header.sender or "") if why is AskedWhy.SENDER else "",
+            sender=(case.read.header.sender or "") if why is AskedWhy.SENDER else "",
             seq=fields.seq,
             until=expires,
             about=fields.about if fields.purpose is Purpose.YES else None,
@@ -316,7 +308,7 @@ class MailOrders:
 
     # --- to the bare address --------------------------------------------------------------------------------------
 
-    async def _again(self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, now: str) -> MailOutcome:
+    async def _again(self, mail: IncomingMail, read: Mail, mailbox: Mailbox, now: str) -> MailOutcome:
         """Sends a player the letters that they have to answer now, once a day.
 
         Anybody can write in the name of somebody else. So a person who was only invited gets nothing: they have not
@@ -326,20 +318,19 @@ class MailOrders:
         closing = Closing(mail.number, was=mailbox)
         nothing = MailOutcome(closing)
         player = mailbox.state in ("active", "stopped")
-        if not player or sender_of(header, mailbox.address) is not MailSender.REGISTERED:
+        if not player or sender_of(read.header, mailbox.address) is not MailSender.REGISTERED:
             return nothing
         # The token by which letters are stopped stands for the mailbox: there is one, and it is never spent.
         issued = await self._tokens.make(stop_fields(mailbox))
         kept = await self._store.reply(token_digest(issued.text)) or kept_token(issued, mailbox, now, None)
         said = json.loads(kept.answers)
-        stop = only_order(split_mail(mail.raw), OrderKind.STOP)
+        stop = read.only_order(OrderKind.STOP)
         line = "" if stop is None else stop.line
         once = _STOP if line else _CURRENT
         if said.get(once) == now[:10] or (line and mailbox.state == "stopped"):
             return nothing
-        closing = replace(
-            closing, replies=(replace(kept, answers=json.dumps({**said, once: now[:10]}, sort_keys=True)),)
-        )
+        counted = replace(kept, answers=json.dumps({**said, once: now[:10]}, sort_keys=True))
+        closing = replace(closing, replies=(counted,))
         if line:
             return await self._ask_to_stop(mail, mailbox, line, now, closing)
         waiting = await self._store.games(Query(player=mailbox.name, waiting=True, own=True))
@@ -411,7 +402,7 @@ def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
 def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
     """Reads the orders of a mail. Raises `UnreadableMailError`."""
     game = case.game
-    lines = order_lines(split_mail(case.mail.raw))
+    lines = case.read.order_lines()
     if game is not None and game.course.sealed is not None:  # nobody here knows which moves are legal
         return read_said(lines, game.course.setup.ruleset)
     state = game.position.course.state if game is not None and game.owes_move and case.good else None
@@ -438,7 +429,3 @@ def _not_understood(case: MailCase, fault: OrderFault) -> MailOutcome:
         read=fault.read,
     )
     return _said(case, said)
-
-
-def _reason(error: UnreadableMailError) -> Text:
-    return error.reason if isinstance(error.reason, Text) else quoted(error.reason)

@@ -19,16 +19,12 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
-from hkoji.errors import UnreadableMailError
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
+from hkoji.mail.commands import MailOrder, OrderKind
 from hkoji.mail.dkim_rules import judge_dkim, key_names, signed_id
 from hkoji.mail.dns_answers import DnsAnswers, decode_answers, encode_answers
-from hkoji.mail.fields import SplitMail
-from hkoji.mail.header import MailHeader
 from hkoji.mail.letters.answers import AskedWhy
-from hkoji.mail.order_lines import order_lines
-from hkoji.mail.orders import read_orders
+from hkoji.mail.mail import MailHeader
 from hkoji.mail.tokens import PURPOSES, Purpose, counts, may_order
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail.cases import DONE, MailCase, MailOutcome
@@ -115,7 +111,7 @@ def judge_mail(
 
 async def ask_dns(case: MailCase, look_up: LookUp) -> MailCase:
     """Returns a mail with the DNS answers by which its signatures are judged."""
-    names = key_names(case.mail.raw)
+    names = key_names(case.read)
     answers = await look_up(names) if names else {}
     return replace(case, dns=encode_answers({name: answers[name] for name in names if name in answers}))
 
@@ -128,7 +124,7 @@ def has_dkim(case: MailCase, entry_before: str = "") -> bool:
     """
     before = entry_before or ("" if case.game is None else case.game.held.refereed.at)
     at = max(case.mail.received, before)
-    return judge_dkim(case.mail.raw, decode_answers(case.dns), at=at, token=case.token).holds
+    return judge_dkim(case.read, decode_answers(case.dns), at=at, token=case.token).holds
 
 
 def known_as(case: MailCase) -> str | None:
@@ -136,8 +132,7 @@ def known_as(case: MailCase) -> str | None:
 
     Also of a mail whose signature could not be verified: whoever sends it again later may have better luck.
     """
-    raw = case.mail.raw
-    return signed_id(raw, case.token) if key_names(raw) else None
+    return signed_id(case.read, case.token) if key_names(case.read) else None
 
 
 def dkim_seen_after(mailbox: Mailbox, outcome: MailOutcome, purpose: Purpose) -> int:
@@ -222,12 +217,3 @@ def is_counted(kind: OrderKind, case: MailCase) -> bool:
     """
     asked = json.loads(case.reply.answers).get(ASKS)
     return counts(kind, case.fields) and (kind is not OrderKind.CALL_OFF or asked == kind.value)
-
-
-def only_order(mail: SplitMail, kind: OrderKind) -> MailOrder | None:
-    """Returns the command of a mail that has one, of that kind, and nothing else; None for any other mail."""
-    try:
-        read = read_orders(order_lines(mail))
-    except UnreadableMailError:
-        return None
-    return read[0] if not isinstance(read, OrderFault) and [each.kind for each in read] == [kind] else None
