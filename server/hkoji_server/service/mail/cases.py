@@ -27,7 +27,7 @@ from hkoji.mail.mail import Mail
 from hkoji.mail.tokens import NO_DNS, TokenFields
 from hkoji.messages.text import Text, assemble, dismantle, quoted
 from hkoji_server.service.games.notice_rules import NoticeEvent
-from hkoji_server.service.mail.seat_games import SeatGame
+from hkoji_server.service.mail.seat_games import SeatTurn
 from hkoji_server.store.closing import Closing
 from hkoji_server.store.mail_tables import IncomingMail
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
@@ -186,7 +186,7 @@ class MailCase:
     fields: TokenFields
     nonce: str
     good: bool
-    game: SeatGame | None
+    game: SeatTurn | None
     now: str
     own_key: bool = False
     token: str = ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from hkoji.errors import ConflictError, IllegalError, StorageError
+from hkoji.errors import IllegalError, StorageError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.commitments import SALT_BYTES, entropy_commit
@@ -32,7 +32,6 @@ from hkoji_server.service.games.offers import Offers
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.mail.cases import OrderWork, on_record
 from hkoji_server.service.mail.rights import SIGNS_NO_MORE, has_dkim
-from hkoji_server.service.mail.tokens import answered_by
 from hkoji_server.service.players.held_players import read_certificate
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.closing import Closing
@@ -67,9 +66,9 @@ class MailEntries:
     async def enter(self, work: OrderWork) -> int:
         """Signs a `move`, `resign` or `cancel` of the player, and returns the number of its entry.
 
-        Raises `ConflictError` and `IllegalError`.
+        Raises `IllegalError`.
         """
-        held, gateway = await self._turn(work)
+        held, gateway = _turn(work)
         evidence = await self._evidence(work, held, gateway)
         claim = _claim(evidence)
         match work.order.kind:
@@ -139,9 +138,9 @@ class MailEntries:
     async def call_off(self, work: OrderWork) -> None:
         """Signs the player's wish to call the game off, which ends it if the other one wishes it too.
 
-        Raises `ConflictError` and `IllegalError`.
+        Raises `IllegalError`.
         """
-        held, gateway = await self._turn(work)
+        held, gateway = _turn(work)
         evidence = await self._evidence(work, held, gateway)
         course = held.refereed.course
         wish = make_annul(game=course.setup.game, head=course.head, name=work.case.mailbox.name, mail=_claim(evidence))
@@ -149,8 +148,8 @@ class MailEntries:
         await self._states(work, wish, sshsig.ANNUL, evidence, gateway)
 
     async def give(self, work: OrderWork, seconds: int) -> None:
-        """Signs a gift of time for the entry that the opponent owes. Raises `ConflictError` and `IllegalError`."""
-        held, gateway = await self._turn(work)
+        """Signs a gift of time for the entry that the opponent owes. Raises `IllegalError`."""
+        held, gateway = _turn(work)
         evidence = await self._evidence(work, held, gateway)
         course, name = held.refereed.course, work.case.mailbox.name
         claim = _claim(evidence)
@@ -175,23 +174,6 @@ class MailEntries:
         work.outcome.write = write
 
     # --- what both need -------------------------------------------------------------------------------------------
-
-    async def _turn(self, work: OrderWork) -> tuple[LoadedGame, Gateway]:
-        """Returns the game of a mail, and the certificate of the key that the service holds for its player.
-
-        Raises `ConflictError` if the turn is over for which the token of the mail was made. DNS may have been asked
-        since the game was read. A player with a key of their own, or another mail process, may have ended the turn
-        meanwhile; the orders could be carried out on a later one too. Raises `IllegalError` if no key is held.
-        """
-        case = work.case
-        held = await self._held.read(case.mail.game)
-        seq, course = case.fields.seq, held.refereed.course
-        if seq is not None and answered_by(await self._store.lines(case.fields.game, seq), seq) is not None:
-            raise ConflictError(course.setup.game, seq=course.seq, head=course.head)
-        held_key = course.setup.held_key(course.setup.require_seat(case.mailbox.name))
-        if held_key is None:
-            raise IllegalError(SIGNS_NO_MORE, hint=tell("nothing was changed; play on with your own key"))
-        return held, held_key.gateway
 
     async def _gateway(self, key: str) -> Gateway:
         """Returns the newest certificate of a held key."""
@@ -245,6 +227,20 @@ class MailEntries:
         found = await self._store.certificates(gateway.key.text)
         certified = any(each.text == text and each.mailbox == case.mailbox.address.lower() for each in found)
         return work.grade if certified and has_dkim(case, held.refereed.at) else MailGrade.TOKEN
+
+
+def _turn(work: OrderWork) -> tuple[LoadedGame, Gateway]:
+    """Returns the game of a mail as it was judged, and the certificate of the key that the service holds there.
+
+    If the game has moved on since, what is signed for it is refused. Raises `IllegalError` if no key is held.
+    """
+    game = work.case.game
+    assert game is not None
+    setup = game.course.setup
+    held_key = setup.held_key(setup.require_seat(work.case.mailbox.name))
+    if held_key is None:
+        raise IllegalError(SIGNS_NO_MORE, hint=tell("nothing was changed; play on with your own key"))
+    return game.held, held_key.gateway
 
 
 def _claim(evidence: MailEvidence) -> MailClaim:

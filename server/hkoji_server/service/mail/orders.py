@@ -211,12 +211,11 @@ class MailOrders:
         game = None
         if reply.game:
             try:
-                game = await self._games.read(reply.game, reply.name)
+                game = await self._games.turn(reply.game, reply.name, int(reply.seq) if reply.seq else None)
             except NotFoundError:  # an offer that nobody had opened in time
                 reply = replace(reply, spent=reply.spent or now)
-        head = ""
-        if game is not None and reply.seq and int(reply.seq) < len(game.lines):
-            head = game.lines[int(reply.seq)].entry.head
+        lines = () if game is None else game.lines
+        head = next((line.entry.head for line in lines if str(line.entry.seq) == reply.seq), "")
         fields = read_fields(reply, head)
         issued = await self._tokens.make(fields)
         own_key = await self._games.has_own_key(reply.name)
@@ -405,7 +404,7 @@ def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
     lines = case.read.order_lines()
     if game is not None and game.course.sealed is not None:  # nobody here knows which moves are legal
         return read_said(lines, game.course.setup.ruleset)
-    state = game.position.course.state if game is not None and game.owes_move and case.good else None
+    state = game.course.state if game is not None and game.owes_move and case.good else None
     return read_orders(lines, state)
 
 

@@ -28,7 +28,7 @@ from hkoji.mail.mail import MailHeader
 from hkoji.mail.tokens import PURPOSES, Purpose, counts, may_order
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail.cases import DONE, MailCase, MailOutcome
-from hkoji_server.service.mail.seat_games import SeatGame
+from hkoji_server.service.mail.seat_games import SeatTurn
 from hkoji_server.service.players.held_players import SEALED_BY_MAIL, is_silent
 from hkoji_server.store.mail_values import Mailbox
 
@@ -162,7 +162,7 @@ def refusal(kind: OrderKind, case: MailCase) -> Text | None:
     return None if game.signs else SIGNS_NO_MORE
 
 
-def demanded_grade(game: SeatGame | None, least: MailGrade) -> MailGrade:
+def demanded_grade(game: SeatTurn | None, least: MailGrade) -> MailGrade:
     """Returns the grade that a mail about a game needs; `least` is what the service demands of all."""
     held = None if game is None or game.seat is None else game.course.setup.held_key(game.seat)
     if held is None or held.grade is None or least.at_least(held.grade):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from hkoji import referee
-from hkoji.errors import NotFoundError
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.held_keys import Gateway
@@ -25,7 +25,6 @@ from hkoji.mail.claimed_mails import certificates_of, claimed_mails
 from hkoji.mail.letters.game_words import GameRow, SeatFacts
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail, format_mails
 from hkoji.mail.tokens import Purpose, TokenPlace, place_of
-from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.time.service_time import ServiceTime
@@ -37,24 +36,22 @@ from hkoji_server.store.mail_values import Mailbox
 _MOST_ROWS: Final = 50
 
 
-class SeatGame(NamedTuple):
-    """A game at one moment: with all cards in `held`, and in `position` as the player `name` knows it.
+@dataclass(frozen=True, slots=True)
+class SeatTurn:
+    """A game at one moment, with all cards in `held`, as far as the orders of the player `name` depend on it.
 
-    `seat` is None for a player who has none yet. `place` is what tokens of this turn name.
+    `seat` is None for a player who has none yet. `place` is what tokens of this turn name. `signs` says whether the
+    service can sign for the seat: it holds a key of it, and neither that nor the player's is revoked. For a person who
+    is invited, and has no seat yet, it says whether the key with which they are to join is not revoked.
     """
 
     name: str
     held: LoadedGame
     lines: tuple[Line, ...]
+    """The lines that were read: the last ones."""
     seat: Seat | None
-    position: Position
-    clock: ClockReading
     place: TokenPlace
-    signs: bool = True
-    """Whether the service can sign for the seat: it holds a key of it, and neither that nor the player's is revoked.
-
-    For whoever is invited, and has no seat yet: whether the key with which they are to join is not revoked.
-    """
+    signs: bool
 
     @property
     def course(self) -> Course:
@@ -78,6 +75,14 @@ class SeatGame(NamedTuple):
         return next((each for each in (*setup.names, setup.invited) if each is not None and each != self.name), None)
 
 
+@dataclass(frozen=True, slots=True)
+class SeatGame(SeatTurn):
+    """A game with all its lines, and in `position` as its player knows it."""
+
+    position: Position
+    clock: ClockReading
+
+
 class SeatGames:
     """Reads games for their players."""
 
@@ -88,43 +93,46 @@ class SeatGames:
 
     async def read(self, game: str, name: str) -> SeatGame:
         """Returns a game as the store has it now, as the player `name` knows it. Raises `NotFoundError`."""
+        turn = await self.turn(game, name, 0)
+        course, at, seat = turn.course, turn.held.refereed.at, turn.seat
+        if seat is None or course.sealed is not None:  # of a sealed game the service knows no cards
+            seen = require_whole(replay(turn.lines))
+        else:
+            view = referee.view(turn.held.refereed, seat)
+            seen = replay_own(turn.lines, seat, view, referee.own_openings(turn.held.refereed, seat))
+        clock = read_clock(course, at)._replace(deadline=turn.held.due(self._time.outages))
+        position = read_position(seen, seat, name) if course.sealed is None else sealed_position(seen, seat, name)
+        return SeatGame(turn.name, turn.held, turn.lines, seat, turn.place, turn.signs, position, clock)
+
+    async def turn(self, game: str, name: str, since: int | None = None) -> SeatTurn:
+        """Returns a game as the store has it now, with the lines from entry number `since` on, or more.
+
+        Raises `NotFoundError`.
+        """
         await self._time.read_outages()
         while True:
             held = await self._games.read(game)
-            lines = await self._store.lines(game)
-            if not lines:
-                raise NotFoundError(tell("game"), game)
-            if lines[-1].entry.head == held.refereed.course.head:
-                found = self._seat_game(held, lines, name)
-                return found._replace(signs=await self._signs(found))
+            course = held.refereed.course
+            lines = await self._store.lines(game, (course.seq if since is None else min(since, course.seq)) - 1)
+            place = place_of([line.entry for line in lines])
+            if place is None:  # the turn began before
+                since = 0
+            elif lines[-1].entry.head == course.head:
+                seat = course.setup.seat_of(name)
+                return SeatTurn(name, held, lines, seat, place, await self._signs(course, seat, name))
 
-    async def _signs(self, game: SeatGame) -> bool:
-        setup = game.course.setup
-        if game.seat is None:
+    async def _signs(self, course: Course, seat: Seat | None, name: str) -> bool:
+        setup = course.setup
+        if seat is None:
             invite = setup.invite
-            keys = {invite.key} if isinstance(invite, Invite) and invite.name == game.name else set()
+            keys = {invite.key} if isinstance(invite, Invite) and invite.name == name else set()
         else:
-            held, key = setup.held_key(game.seat), setup.keys[game.seat]
+            held, key = setup.held_key(seat), setup.keys[seat]
             if held is None:
                 return False
             keys = {held.gateway.key, key}
         retired = [await self._store.retired(each.text) for each in keys if each is not None]
         return not any(each is not None and each.revoked for each in retired)
-
-    def _seat_game(self, held: LoadedGame, lines: tuple[Line, ...], name: str) -> SeatGame:
-        refereed = held.refereed
-        course = refereed.course
-        seat = course.setup.seat_of(name)
-        if seat is None or course.sealed is not None:  # of a sealed game the service knows no cards
-            seen = require_whole(replay(lines))
-        else:
-            view = referee.view(refereed, seat)
-            seen = replay_own(lines, seat, view, referee.own_openings(refereed, seat))
-        place = place_of([line.entry for line in lines])
-        assert place is not None  # the first entry is an offer
-        clock = read_clock(course, refereed.at)._replace(deadline=held.due(self._time.outages))
-        position = read_position(seen, seat, name) if course.sealed is None else sealed_position(seen, seat, name)
-        return SeatGame(name, held, lines, seat, position, clock, place)
 
     # --- what letters say of games ------------------------------------------------------------------------------------
 
