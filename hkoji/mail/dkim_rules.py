@@ -300,9 +300,9 @@ class _Signed:
 
     def _is_as_written(self) -> bool:
         """Tells whether the header was read without a repair: what would be repaired is not what was signed."""
-        lines = [field.written for field in self._mail.fields]
-        unspaced = all(field.written.startswith(b":", len(field.name)) for field in self._mail.fields)
-        return unspaced and b"\n".join(lines) == self._written.removesuffix(b"\n")
+        fields = self._mail.fields
+        unspaced = all(field.written.startswith(b":", len(field.name)) for field in fields)
+        return unspaced and b"\n".join(field.written for field in fields) == self._written.removesuffix(b"\n")
 
     def _read_signatures(self) -> list[MailSignature]:
         if self._mail.header.sender is None:
@@ -390,10 +390,8 @@ class _Signed:
         return None if held is True else _FALSE
 
     def _for_dkimpy(self, signature: MailSignature) -> bytes:
-        body = self.body
-        if signature.body_relaxed:
-            # They are made one in any case; but dkimpy looks at each of many spaces in a row again and again.
-            body = _SPACES.sub(b" ", body)
+        # They are made one in any case; but dkimpy looks at each of many spaces in a row again and again.
+        body = _SPACES.sub(b" ", self.body) if signature.body_relaxed else self.body
         return (self._written + b"\n\n" + body).replace(b"\n", b"\r\n")
 
 
