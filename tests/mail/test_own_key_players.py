@@ -533,7 +533,7 @@ def test_a_mail_for_a_turn_that_ends_while_dns_is_asked_does_nothing(table: Tabl
     order = next(each for each in legal if each[0] == "1" and each[1:] not in other)
     players = (table.alice.client.identity, table.bob.client.identity)
     orders, heads = world.parts.orders, []
-    games = orders._entries._games
+    games = table.world.seeds._games
 
     async def slow(names: Sequence[str]) -> dict[str, tuple[bytes, ...]]:
         for sign in ("2", "1"):
