@@ -115,8 +115,6 @@ class MailWork:
     seeds: HeldSeeds
     seed_due: asyncio.Queue[str]
     """The games in which a held seat owes its seed after what this process has appended."""
-    kept: asyncio.Event
-    """Set when a mail is kept."""
 
 
 def assemble(
@@ -152,19 +150,18 @@ def assemble(
     )
     bounces = Bounces(store, time, count=metrics.bounced)
     registration = SelfRegistration(parts.held_players, look_up) if registers_by_mail(settings) else None
-    kept = asyncio.Event()
+    worker = MailWorker(store, time, sources, mail.orders.process)
     courier = MailCourier(store, mail.letters, submission, bounces)
     return MailWork(
         time=time,
         receiving=Receiving(
-            store, time, own, bounces, registration=registration, woken=kept.set, count=metrics.received
+            store, time, own, bounces, registration=registration, hand_over=worker.hand_over, count=metrics.received
         ),
-        worker=MailWorker(store, time, sources, mail.orders.process),
+        worker=worker,
         delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin, count=metrics.sent),
         keeper=Keeper(store, held, time, sources, key, slack=settings.slack, ways=(Way.MAIL,)),
         seeds=HeldSeeds(store, held, parts.games, sources),
         seed_due=parts.seed_due,
-        kept=kept,
     )
 
 
@@ -235,8 +232,8 @@ async def _work(
     door = LmtpDoor(parts.receiving, own.host)
     place = "" if settings.lmtp is None else await door.open(read_lmtp(settings.lmtp))
     ending = asyncio.Event()
-    stop_listening = store.listen(waking(parts.kept))
-    working = asyncio.create_task(work_at_intervals(parts.worker, parts.kept, ending))
+    stop_listening = store.listen(waking(parts.worker.kept))
+    working = asyncio.create_task(work_at_intervals(parts.worker, ending))
     tasks = [
         asyncio.create_task(work)
         for work in (
@@ -264,7 +261,7 @@ async def _work(
         stop_listening()
         await door.close()
         ending.set()
-        parts.kept.set()
+        parts.worker.kept.set()
         await asyncio.wait([working], timeout=_PATIENCE)
         for task in (working, *tasks):
             task.cancel()

@@ -82,6 +82,7 @@ def kept(data: Path) -> list[tuple[str, str, str, bytes]]:
         rows: list[tuple[str, str, str, bytes]] = []
         while (row := run(store.incoming(len(rows) + 1))) is not None:
             rows.append((row.via, row.name, row.game, row.raw))
+            assert row.tries == 0  # this process does not process it
         return rows
 
 

@@ -23,7 +23,7 @@ from hkoji.game.clock import Way
 from hkoji.mail import fields as mail_fields
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.fields import split_fields
-from hkoji.mail.mail import read_mail
+from hkoji.mail.mail import Mail, read_mail
 from hkoji.mail.tokens import token_digest
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox
@@ -77,7 +77,7 @@ class Office:
         assert reply is not None
         self.box, self.reply = box, reply
         self.counted: list[tuple[str, str]] = []
-        self.woken = 0
+        self.handed: list[tuple[int, Mail]] = []
         sources = ClockAndEntropy()
         self.time = ServiceTime(store, sources, outage_after=180, way=Way.MAIL)
         self.receiving = Receiving(
@@ -86,11 +86,8 @@ class Office:
             changes.get("own", OWN),
             Bounces(store, self.time),
             count=lambda via, result: self.counted.append((via, result.value)),
-            woken=self._wake,
+            hand_over=lambda number, mail: self.handed.append((number, mail)),
         )
-
-    def _wake(self) -> None:
-        self.woken += 1
 
     def take(self, raw: bytes, to: str = TO, null_sender: bool | None = False) -> Received:
         return run(self.receiving.receive(to, read_mail(raw), "lmtp", null_sender=null_sender))
@@ -129,10 +126,12 @@ def test_a_mail_to_a_token_is_one_row_with_all_that_its_processing_needs(office:
     assert office.take(raw) is Received.KEPT
     (row,) = office.rows()
     assert (row.raw, row.via, row.name, row.channel, row.game) == (raw, "lmtp", "bob", office.box.channel, GAME)
-    assert (row.reply, row.message_id, row.state, row.tries) == (office.reply.digest, "<1@example.org>", "new", 0)
+    assert (row.reply, row.message_id, row.state, row.tries) == (office.reply.digest, "<1@example.org>", "new", 1)
     assert row.received >= clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime(before - 1))
-    assert office.woken == 1
+    assert [(number, mail.raw) for number, mail in office.handed] == [(row.number, raw)]
     assert office.counted == [("lmtp", "kept")]
+    assert office.take(raw) is Received.REPEATED
+    assert len(office.handed) == 1
 
 
 @pytest.mark.parametrize(
@@ -166,7 +165,7 @@ def test_a_dropped_mail_leaves_no_row_and_is_counted(
     said = b"I am away until Monday.\r\n" if result is Received.AUTOMATIC else b"1e\r\n"
     assert office.take(a_mail(said, **fields), to, null) is result
     assert office.rows() == []
-    assert office.woken == 0
+    assert office.handed == []
     assert office.counted == [("lmtp", result.value)]
     assert result.taken == (result is not Received.NOT_OURS)
 
@@ -312,7 +311,7 @@ def test_after_an_outage_of_either_way_mail_comes_in(office: Office, way: Way) -
     run(office.store.close_gap(way, begun, ended))
     assert [each.way for each in run(office.store.outages())] == [way]
     assert office.take(a_mail()) is Received.KEPT
-    assert office.woken == 1
+    assert len(office.handed) == 1
 
 
 def test_a_mail_that_cannot_be_kept_is_an_error_and_no_row(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

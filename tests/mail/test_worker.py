@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hkoji_server.mail import worker
 from hkoji_server.mail.worker import AT_ONCE, MailWorker, work_at_intervals
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
@@ -16,6 +17,7 @@ from hkoji_server.store.mail_values import SET_ASIDE, Mailbox
 
 from hkoji.errors import ClockError, StorageError
 from hkoji.game.clock import Way
+from hkoji.mail.mail import Mail, read_mail
 from tests.support.loops import run
 from tests.support.mail_contract import add_mailbox, mail, outbox, with_mailbox
 from tests.support.new_database import copy_new_database
@@ -39,12 +41,19 @@ class Desk:
             boot=lambda: real.elapsed() + self.passed,
         )
         self.tried: list[int] = []
+        self.read: dict[int, Mail | None] = {}
         self.deed: Deed = self.close
-        time = ServiceTime(store, sources, outage_after=10**6, way=Way.MAIL)
-        self.worker = MailWorker(store, time, sources, self._process)
+        self._sources = sources
+        self._time = ServiceTime(store, sources, outage_after=10**6, way=Way.MAIL)
+        self.worker = self.another()
 
-    async def _process(self, number: int) -> None:
+    def another(self) -> MailWorker:
+        """Another worker on the same store, as of another process, or of this one when it begins again."""
+        return MailWorker(self.store, self._time, self._sources, self._process)
+
+    async def _process(self, number: int, read: Mail | None) -> None:
         self.tried.append(number)
+        self.read[number] = read
         await self.deed(number)
 
     async def close(self, number: int) -> None:
@@ -56,6 +65,18 @@ class Desk:
         kept = run(self.store.add_incoming(mail(box or self.bob, number)))
         assert kept.number is not None
         return kept.number
+
+    def take(self, number: int, box: Mailbox | None = None, by: MailWorker | None = None) -> int:
+        """Keeps a mail where it is processed, by a worker: it is handed over. Returns its number."""
+        new = mail(box or self.bob, number, tries=1)
+        kept = run(self.store.add_incoming(new))
+        assert kept.number is not None
+        (by or self.worker).hand_over(kept.number, read_mail(new.raw))
+        return kept.number
+
+    def tries(self, *numbers: int) -> list[int]:
+        """How often mails were tried."""
+        return [self.row(number).tries for number in numbers]
 
     def row(self, number: int) -> IncomingMail:
         """A mail as it is kept now."""
@@ -197,7 +218,7 @@ def test_a_mail_that_waits_for_something_slow_holds_up_its_player_only(crowd: tu
     desk, (slow, quick, late, *_) = crowd
 
     async def work() -> None:
-        answered, kept = asyncio.Event(), asyncio.Event()
+        answered = asyncio.Event()
 
         async def deed(number: int) -> None:
             if number == first:
@@ -205,12 +226,12 @@ def test_a_mail_that_waits_for_something_slow_holds_up_its_player_only(crowd: tu
             await desk.close(number)
 
         desk.deed = deed
-        looking = asyncio.create_task(desk.worker.look(None, kept))
+        looking = asyncio.create_task(desk.worker.look())
         async with asyncio.timeout(5):
             while other not in desk.tried:
                 await asyncio.sleep(0)
             added = await desk.store.add_incoming(mail(late, 9))
-            kept.set()
+            desk.worker.kept.set()
             while added.number not in desk.tried:
                 await asyncio.sleep(0)
             assert second not in desk.tried
@@ -307,8 +328,8 @@ def test_when_the_database_fails_a_mail_that_has_been_begun_comes_to_its_end(
 
 def test_a_hint_wakes_the_worker_and_an_end_stops_it(desk: Desk) -> None:
     async def work() -> None:
-        kept, ending = asyncio.Event(), asyncio.Event()
-        task = asyncio.create_task(work_at_intervals(desk.worker, kept, ending))
+        kept, ending = desk.worker.kept, asyncio.Event()
+        task = asyncio.create_task(work_at_intervals(desk.worker, ending))
         await asyncio.sleep(0.05)
         added = await desk.store.add_incoming(mail(desk.bob, 1))
         kept.set()
@@ -320,3 +341,145 @@ def test_a_hint_wakes_the_worker_and_an_end_stops_it(desk: Desk) -> None:
         await asyncio.wait_for(task, 5)
 
     run(work())
+
+
+# --- mails that are handed over ---------------------------------------------------------------------------------------
+
+
+def test_the_first_try_of_a_mail_that_is_handed_over_is_kept_with_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = desk.take(1)
+    assert desk.tries(number) == [1]
+
+    async def counted(*_: object) -> int:
+        raise AssertionError("it is written before the mail is obeyed")
+
+    monkeypatch.setattr(type(desk.store), "count_try", counted)
+    assert desk.look() == [number]
+    read = desk.read[number]
+    assert read is not None
+    assert read.raw == mail(desk.bob, 1).raw
+    assert (desk.row(number).state, desk.row(number).tries, desk.row(number).tried) == ("done", 1, None)
+
+
+def test_a_mail_that_a_pipe_has_kept_is_counted_before_it_is_tried(desk: Desk) -> None:
+    number = desk.add(1)
+    assert desk.tries(number) == [0]
+    assert desk.look() == [number]
+    assert desk.read[number] is None
+    assert desk.tries(number) == [1]
+    assert desk.row(number).tried is not None
+
+
+def test_a_mail_that_was_handed_over_and_fails_is_counted_like_every_other(desk: Desk) -> None:
+    number = desk.take(1)
+    desk.deed = failing(RuntimeError("x"))
+    assert [desk.look(seconds) for seconds in (0, 1, 5, 29, 1)] == [[number], [], [number], [], [number]]
+    row = desk.row(number)
+    assert (row.state, row.result, row.tries) == ("failed", SET_ASIDE, 3)
+    assert desk.read[number] is None
+
+
+def test_a_mail_that_was_kept_before_a_restart_is_tried_alone_after_its_first_second(
+    crowd: tuple[Desk, list[Mailbox]],
+) -> None:
+    desk, boxes = crowd
+    numbers = [desk.take(number, box) for number, box in enumerate(boxes[:3], 1)]
+    most, now = 0, 0
+
+    async def deed(number: int) -> None:
+        nonlocal most, now
+        most, now = max(most, now + 1), now + 1
+        await asyncio.sleep(0)
+        await desk.close(number)
+        now -= 1
+
+    desk.deed = deed
+    desk.worker = desk.another()
+    assert desk.look() == []
+    assert desk.tries(*numbers) == [1, 1, 1]
+    assert desk.look(2) == numbers
+    assert most == 1
+    assert desk.tries(*numbers) == [2, 2, 2]
+
+
+def test_a_mail_that_waited_for_hours_while_nothing_ran_is_tried(desk: Desk) -> None:
+    number = desk.take(1)
+    desk.worker = desk.another()
+    assert desk.look(2 * 3600) == [number]
+    assert desk.row(number).state == "done"
+
+
+def test_of_two_processes_each_tries_what_it_has_kept(crowd: tuple[Desk, list[Mailbox]]) -> None:
+    desk, (one, two, three, *_) = crowd
+    other = desk.another()
+    mine, theirs, of_pipe = desk.take(1, one), desk.take(2, two, by=other), desk.add(3, three)
+    assert desk.look() == [mine, of_pipe]
+    run(other.look())
+    assert desk.tried == [mine, of_pipe, theirs]
+    assert desk.tries(mine, theirs, of_pipe) == [1, 1, 1]
+
+
+def test_a_process_takes_what_another_one_leaves(crowd: tuple[Desk, list[Mailbox]]) -> None:
+    desk, (one, two, *_) = crowd
+    other = desk.another()
+    left, mine = desk.take(1, one, by=other), desk.take(2, two)
+    assert desk.look() == [mine]
+    assert desk.look(2) == [left]
+    run(other.look())
+    assert desk.tried == [mine, left]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_mail_that_kills_its_process_is_set_aside_after_three_tries_and_takes_no_other_one_with_it(
+    crowd: tuple[Desk, list[Mailbox]], place: int
+) -> None:
+    desk, boxes = crowd
+    numbers = [desk.take(number, box) for number, box in enumerate(boxes[:3], 1)]
+    later = desk.add(4, boxes[3])
+    deadly = numbers[place]
+
+    async def deed(number: int) -> None:
+        if number == deadly:
+            raise asyncio.CancelledError
+        await asyncio.sleep(0.01)
+        await desk.close(number)
+
+    desk.deed = deed
+    for _ in range(3):
+        with pytest.raises(asyncio.CancelledError):
+            desk.look(2)
+        desk.worker = desk.another()
+    assert desk.tries(deadly) == [3]
+    desk.look(2)
+    assert desk.tried.count(deadly) == 3
+    assert [desk.row(number).state for number in (*numbers, later) if number != deadly] == ["done"] * 3
+    assert all(desk.tried.count(number) <= 2 for number in (*numbers, later) if number != deadly)
+    assert (desk.look(61), desk.row(deadly).state) == ([], "failed")
+
+
+def test_while_the_clock_is_in_doubt_the_tries_of_a_mail_are_no_fault_of_it(desk: Desk) -> None:
+    number = desk.take(1)
+    desk.deed = failing(ClockError("the clock has jumped", 30))
+    for _ in range(5):
+        with pytest.raises(ClockError):
+            desk.look(1)
+    desk.deed = desk.close
+    assert desk.look() == [number]
+    assert desk.row(number).state == "done"
+
+
+def test_the_mails_that_are_handed_over_have_a_bound(
+    crowd: tuple[Desk, list[Mailbox]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, boxes = crowd
+    size = len(mail(desk.bob, 1).raw)
+    monkeypatch.setattr(worker, "MOST_HANDED", 2 * size)
+    numbers = [desk.take(number, box) for number, box in enumerate(boxes[:4], 1)]
+    assert desk.look() == numbers[2:]
+    assert desk.look(2) == numbers[:2]
+    assert [desk.read[number] is None for number in numbers] == [True, True, False, False]
+    late = desk.take(5, boxes[4])  # there is room again
+    assert desk.look() == [late]
+    assert desk.read[late] is not None

@@ -563,6 +563,12 @@ class MailContract:
         assert [each.number for each in run(store.waiting_mails(10))] == [2, 3]
         assert run(store.count_try(1, THIRD)) == 0
 
+    def test_the_first_try_of_a_mail_is_kept_with_it_where_it_is_processed(self, store: Store) -> None:
+        run(store.add_incoming(mail(with_mailbox(store), 1, tries=1)))
+        assert [(each.tries, each.tried) for each in run(store.waiting_mails(10))] == [(1, None)]
+        assert run(store.count_try(1, FIRST)) == 2
+        assert [(each.tries, each.tried) for each in run(store.waiting_mails(10))] == [(2, FIRST)]
+
     def test_a_mail_that_is_set_aside_holds_nothing_up_and_keeps_its_bytes(self, store: Store) -> None:
         box = with_mailbox(store)
         run(store.add_incoming(mail(box, 1)))

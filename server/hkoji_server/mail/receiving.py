@@ -138,7 +138,10 @@ class _Sent:
 
 
 class Receiving:
-    """Takes mails for the address `own`. `time` is that of the way `mail`. `woken` is called when one is kept."""
+    """Takes mails for the address `own`. `time` is that of the way `mail`.
+
+    With `hand_over` this process also processes what it keeps: it is called with the number and the mail.
+    """
 
     def __init__(
         self,
@@ -149,7 +152,7 @@ class Receiving:
         *,
         registration: SelfRegistration | None = None,
         count: Count = _nothing,
-        woken: Callable[[], None] = _nothing,
+        hand_over: Callable[[int, Mail], None] | None = None,
     ) -> None:
         self._store = store
         self._time = time
@@ -158,7 +161,7 @@ class Receiving:
         self._bounces = bounces
         self._registration = registration
         self._count = count
-        self._woken = woken
+        self._hand_over = hand_over
 
     async def receive(self, recipient: str, mail: Mail, via: MailVia, *, null_sender: bool | None) -> Received:
         """Keeps a mail durably, or drops it, and returns which. It may be cut off after more than is ever read.
@@ -256,13 +259,15 @@ class Receiving:
                 message_id=message_id,
                 reply=None if reply is None else reply.digest,
                 outages=len(self._time.outages),
+                tries=0 if self._hand_over is None else 1,
             )
             try:
                 kept = await self._store.add_incoming(new)
             except StaleDecisionError:
                 await self._time.read_outages()
                 continue
-            self._woken()
+            if kept.outcome == "added" and kept.number is not None and self._hand_over is not None:
+                self._hand_over(kept.number, sent.mail)
             return _KEPT[kept.outcome]
         raise ClockError(tell("this process cannot keep up with the clock"), 30)
 

@@ -1,12 +1,18 @@
 """The worker: processes mails that have come, the oldest first, and one at a time for each player.
 
 A mail that is kept holds up timeouts and heads until it is processed, because what it orders has its early time. So it
-must not stay: after three failures, or an hour after the first try, it is set aside. Several processes may work at the
-same time: processing is repeatable, and a mail is closed once.
+must not stay: after three tries, or an hour after the first one that was counted, it is set aside. Several processes
+may work at the same time: processing is repeatable, and a mail is closed once.
+
+The door hands each mail that it keeps to this worker, as it was read. The first try of such a mail is kept with the
+mail, so it begins without a write. Every other try is counted before it begins: a second one, and the first one of a
+mail that a pipe has kept. A mail that another process has just kept is left to that process.
 
 Mails of several players are processed at the same time. Most of the time of a mail is spent in waiting: for the disk,
 which can write many at once, or for the DNS of a provider that is slow. But a mail that was tried before is processed
-alone. If it ends the process each time, only its own tries are counted, and no other mail is set aside with it.
+alone. That is one with a try that was counted, or one whose first try was kept with it, and that is not handed over:
+the process that has kept it may have ended by it. If it ends the process each time, only its own tries are counted,
+and no other mail is set aside with it.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from typing import Final
 
 from hkoji.errors import ClockError, HkojiError, StorageError
 from hkoji.game.clock import add_seconds
+from hkoji.mail.mail import Mail
 from hkoji_server.log import log
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
@@ -27,13 +34,18 @@ PACE: Final = 1.0
 """The seconds between two looks for mails that other processes have kept."""
 AT_ONCE: Final = 32
 """How many mails are processed at the same time."""
+MOST_HANDED: Final = 16 * 1024 * 1024
+"""How many bytes the mails may have together that are handed over and wait."""
 _PAUSES: Final = (5.0, 30.0)
 """How long this process leaves a mail alone after its first failure, and after its second."""
 _ABANDONED: Final = 60
 """After how many seconds a mail that was begun three times, and not closed, was given up by all who began it."""
+_OWN_SECONDS: Final = 1
+"""For how many seconds a mail is left to the process that has kept it. Times of a second apart may be nearly two."""
 
-Process = Callable[[int], Awaitable[object]]
-"""Processes the mail with that number, and closes it. It may be repeated at any point."""
+Process = Callable[[int, Mail | None], Awaitable[object]]
+"""Processes the mail with that number, and closes it. It may be repeated at any point. The mail is None unless it was
+handed over."""
 
 
 class MailWorker:
@@ -44,17 +56,38 @@ class MailWorker:
         self._time = time
         self._sources = sources
         self._process = process
+        self._handed: dict[int, Mail] = {}
+        self._handed_bytes = 0
         self._left_until: dict[int, float] = {}
+        self._in_doubt: set[int] = set()
+        """Mails that could not be processed because of the clock, however often they were tried."""
+        self.kept: Final = asyncio.Event()
+        """Set when more mails have come."""
 
-    async def look(self, ending: asyncio.Event | None = None, kept: asyncio.Event | None = None) -> int:
+    def hand_over(self, number: int, mail: Mail) -> None:
+        """Takes a mail that this process has just kept with its first try.
+
+        If more wait than `MOST_HANDED`, the oldest is forgotten. It is processed like one of another process.
+        """
+        self._handed[number] = mail
+        self._handed_bytes += len(mail.raw)
+        while self._handed_bytes > MOST_HANDED:
+            self._take(next(iter(self._handed)))
+        self.kept.set()
+
+    def _take(self, number: int) -> Mail | None:
+        mail = self._handed.pop(number, None)
+        self._handed_bytes -= 0 if mail is None else len(mail.raw)
+        return mail
+
+    async def look(self, ending: asyncio.Event | None = None) -> int:
         """Processes what waits, until `ending` is set, and returns how many mails this process has closed.
 
-        If `kept` is set meanwhile, more mails have come. Raises `ClockError` and `StorageError`: then it has not looked
-        at all of them.
+        Raises `ClockError` and `StorageError`: then it has not looked at all of them.
         """
         running: dict[str, asyncio.Task[bool]] = {}
         try:
-            return await self._run(running, ending or asyncio.Event(), kept or asyncio.Event())
+            return await self._run(running, ending or asyncio.Event())
         except (ClockError, StorageError):
             # A try that is cut off would count.
             await asyncio.gather(*running.values(), return_exceptions=True)
@@ -64,18 +97,18 @@ class MailWorker:
                 task.cancel()
             await asyncio.gather(*running.values(), return_exceptions=True)
 
-    async def _run(self, running: dict[str, asyncio.Task[bool]], ending: asyncio.Event, kept: asyncio.Event) -> int:
+    async def _run(self, running: dict[str, asyncio.Task[bool]], ending: asyncio.Event) -> int:
         """Does what `look` does. `running` has what is being processed, by the names of players."""
         closed, alone = 0, False
         while True:
-            kept.clear()
+            self.kept.clear()
             if not ending.is_set() and not (running and alone):
                 for mail in await self._next(running):
-                    alone = bool(mail.tries)
+                    alone = self._was_tried(mail)
                     running[mail.name] = asyncio.create_task(self._work(mail))
             if not running:
                 return closed
-            woken = asyncio.create_task(kept.wait())
+            woken = asyncio.create_task(self.kept.wait())
             try:
                 await asyncio.wait((woken, *running.values()), timeout=PACE, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -88,24 +121,40 @@ class MailWorker:
         elapsed = self._sources.elapsed()
         self._left_until = {number: until for number, until in self._left_until.items() if until > elapsed}
         found = await self._store.waiting_mails(AT_ONCE + len(self._left_until))
-        free = [mail for mail in found if mail.number not in self._left_until and mail.name not in running]
+        found = tuple(mail for mail in found if mail.number not in self._left_until and mail.name not in running)
+        now = await self._time.now() if found else ""
+        free = [mail for mail in found if not self._is_left_to_others(mail, now)]
         begun: list[WaitingMail] = []
         for mail in free[: AT_ONCE - len(running)]:
-            if mail.tries and not begun and not running:
+            if self._was_tried(mail) and not begun and not running:
                 return [mail]
-            if mail.tries:
+            if self._was_tried(mail):
                 break  # it waits until it is alone, and nobody overtakes it
             begun.append(mail)
         return begun
 
+    def _was_tried(self, mail: WaitingMail) -> bool:
+        """Tells whether somebody may have begun a mail before."""
+        return mail.tries > 1 or (mail.tries == 1 and mail.number not in self._handed)
+
+    def _is_left_to_others(self, mail: WaitingMail, now: str) -> bool:
+        """Tells whether another process may be at a mail: the one that has just kept it, or one with the last try."""
+        if mail.tries >= MOST_TRIES:
+            return mail.number not in self._in_doubt and not _is_over(mail, now)
+        own = mail.tries == 1 and mail.tried is None
+        return own and mail.number not in self._handed and now <= add_seconds(mail.received, _OWN_SECONDS)
+
     async def _work(self, mail: WaitingMail) -> bool:
         now = await self._time.now()
-        if self._is_over(mail, now):
+        if _is_over(mail, now):
             return await self._set_aside(mail, now)
-        tries = await self._store.count_try(mail.number, now)
+        read = self._take(mail.number)
+        tries = 1 if read is not None and mail.tries == 1 else await self._store.count_try(mail.number, now)
+        self._in_doubt.discard(mail.number)
         try:
-            await self._process(mail.number)
+            await self._process(mail.number, read)
         except ClockError:  # nothing can be decided now, which is no fault of the mail
+            self._in_doubt.add(mail.number)
             raise
         except Exception as error:  # whatever it is, mails of others must not wait for it
             reason = str(error) if isinstance(error, HkojiError) else type(error).__name__
@@ -120,14 +169,6 @@ class MailWorker:
         self._left_until[mail.number] = self._sources.elapsed() + _PAUSES[0]
         return True
 
-    def _is_over(self, mail: WaitingMail, now: str) -> bool:
-        if mail.tried is None:
-            return False
-        if now > add_seconds(mail.tried, LONGEST_TRIED):
-            return True
-        # Somebody may still be at it with the third try.
-        return mail.tries >= MOST_TRIES and now > add_seconds(mail.tried, _ABANDONED)
-
     async def _set_aside(self, mail: WaitingMail, now: str) -> bool:
         kept = await self._store.incoming(mail.number)
         if kept is None:
@@ -139,12 +180,22 @@ class MailWorker:
         return done
 
 
-async def work_at_intervals(worker: MailWorker, kept: asyncio.Event, ending: asyncio.Event) -> None:
-    """Looks at intervals, and at once when a mail is `kept`, until the process is `ending`."""
+def _is_over(mail: WaitingMail, now: str) -> bool:
+    """Tells whether a mail is to be set aside without another try."""
+    if mail.tried is None:
+        return False
+    if now > add_seconds(mail.tried, LONGEST_TRIED):
+        return True
+    # Somebody may still be at it with the third try.
+    return mail.tries >= MOST_TRIES and now > add_seconds(mail.tried, _ABANDONED)
+
+
+async def work_at_intervals(worker: MailWorker, ending: asyncio.Event) -> None:
+    """Looks at intervals, and at once when a mail is kept, until the process is `ending`."""
     while not ending.is_set():
         try:
-            await worker.look(ending, kept)
+            await worker.look(ending)
         except HkojiError as error:
             log.warning("could not process mails", reason=str(error))
         with suppress(TimeoutError):
-            await asyncio.wait_for(kept.wait(), PACE)
+            await asyncio.wait_for(worker.kept.wait(), PACE)

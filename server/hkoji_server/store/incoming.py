@@ -119,7 +119,10 @@ class IncomingStore(SqlSteps):
         return bool(await self._read(_SIGNED_BEFORE, b_number=number, b_signed=signed))
 
     async def count_try(self, number: int, now: str) -> int:
-        """Notes that a mail is being processed, before that is done. Returns how often that was so, with this time."""
+        """Counts a try of a mail, before it begins. Returns how often the mail was tried, with this time.
+
+        The first try of a mail that is processed where it was kept is kept with it, by `add_incoming`.
+        """
         values = {"tries": INCOMING.c.tries + 1, "tried": func.coalesce(INCOMING.c.tried, now)}
         counted = update(INCOMING).where(INCOMING.c.number == number, _NEW).values(values).returning(INCOMING.c.tries)
         return await self._holding(lambda connection: int(connection.execute(counted).scalar() or 0))
@@ -212,7 +215,7 @@ def _insert(connection: Connection, new: NewMail, **changes: object) -> int:
     last = connection.execute(select(func.max(INCOMING.c.number))).scalar() or 0
     names = ("digest", "via", "raw", "received", "name", "channel", "game", "message_id", "reply")
     values = {name: getattr(new, name) for name in names}
-    made = {"number": last + 1, "state": "new", "tries": 0, "result": ""}
+    made = {"number": last + 1, "state": "new", "tries": new.tries, "result": ""}
     connection.execute(insert(INCOMING).values({**values, **made, **changes}))
     return int(last + 1)
 

@@ -102,7 +102,7 @@ class ReplyTable(NamedTable, table=True):
 
 
 class IncomingMail(NamedTable, table=True):
-    """A mail that has come. `raw` is empty once it is `done`. `tried` is when it was first tried.
+    """A mail that has come. `raw` is empty once it is `done`. `tried` is when a try was counted first.
 
     `result` is what became of it, as the text of a JSON object that belongs to the service; empty while it is `new`.
     No row is ever removed, so no number and no Message-ID is used twice.

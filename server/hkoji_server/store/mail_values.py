@@ -27,9 +27,9 @@ NO_GAME: Final = ""
 MOST_WAITING: Final = 5
 """How many mails of one name with a token may wait unprocessed. Of a mailbox one without a token may wait."""
 MOST_TRIES: Final = 3
-"""After how many failures a mail is set aside."""
+"""After how many tries a mail is set aside."""
 LONGEST_TRIED: Final = 3600
-"""After how many seconds since its first try a mail is set aside."""
+"""After how many seconds since its first try that was counted a mail is set aside."""
 SPENT_DAYS: Final = 60
 """For how many days a token that is no longer good is remembered."""
 CONFIRM_SECONDS: Final = 86400
@@ -171,7 +171,8 @@ class NewMail:
     """A mail to keep. `digest` is the SHA-256 of recipient, newline and `raw` without trace fields, in hex.
 
     It was `received` while `outages` outages, of both ways, were known. `reply` is the digest of its token, None
-    without a token. `name`, `channel` and `game` are those of the token, or of the mailbox it is from.
+    without a token. `name`, `channel` and `game` are those of the token, or of the mailbox it is from. `tries` is 1 if
+    the process that keeps it processes it too: then its first try is kept with it.
     """
 
     digest: str
@@ -184,10 +185,15 @@ class NewMail:
     message_id: str
     reply: str | None
     outages: int
+    tries: int = 0
 
 
 class WaitingMail(NamedTuple):
-    """A mail that is still to be processed: the oldest one of its name."""
+    """A mail that is still to be processed: the oldest one of its name.
+
+    `tries` is how often it was begun, and `tried` when a try was counted first, by `count_try`. With one try and no
+    such time only the process that has kept it can have begun it.
+    """
 
     number: int
     name: str

@@ -107,18 +107,20 @@ class MailOrders:
         self._look_up = look_up
         self._count = count
 
-    async def process(self, number: int) -> tuple[AnswerKind, ...]:
+    async def process(self, number: int, read: Mail | None = None) -> tuple[AnswerKind, ...]:
         """Processes a mail that has come, and returns what its answer says; nothing if it is closed already.
 
-        Raises `StorageError`, `ClockError`, or anything else if it has to be processed again.
+        `read` is the mail if this process has read it before. Raises `StorageError`, `ClockError`, or anything else if
+        it has to be processed again.
         """
         refused: HkojiError | None = None
         for _ in range(TRIES):
             mail = await self._store.incoming(number)
             if mail is None or mail.state != "new":
                 return ()
+            read = read or read_mail(mail.raw)
             try:
-                outcome = await self._decide(mail, refused)
+                outcome = await self._decide(mail, read, refused)
                 await self._close(mail, outcome)
             except (ConflictError, StaleDecisionError):
                 # The game, the mailbox, or what the player asks for has changed since it was read.
@@ -134,7 +136,7 @@ class MailOrders:
                 return tuple(each.kind for each in outcome.parts)
         raise undecided()
 
-    async def _decide(self, mail: IncomingMail, refused: HkojiError | None) -> MailOutcome:
+    async def _decide(self, mail: IncomingMail, read: Mail, refused: HkojiError | None) -> MailOutcome:
         """Returns the result of a mail, from all that is known now. Nothing is written.
 
         `refused` is why what it orders was refused when that was to be written.
@@ -144,7 +146,6 @@ class MailOrders:
         now = await self._time.now()
         if mailbox is None or (reply is None and mail.reply is not None):  # erased since
             return MailOutcome(Closing(mail.number), now=now)
-        read = read_mail(mail.raw)
         if reply is None:
             outcome = await self._again(mail, read, mailbox, now)
         else:

@@ -122,7 +122,7 @@ class OneMailStore:
         return False
 
     async def add_incoming(self, new: NewMail) -> KeptMail:
-        """Keeps a mail that is the first with its Message-ID."""
+        """Keeps a mail that is the first with its Message-ID. This process does not process it, so it has no try."""
         # IMMEDIATE, as the whole store: what is read here does not change before the commit.
         self._connection.execute("BEGIN IMMEDIATE")
         try:
