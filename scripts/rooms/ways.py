@@ -15,6 +15,7 @@ from hkoji_server.store.sqlite.writer import SqliteWriter
 
 from hkoji.game.entry_kinds import Invite
 from hkoji.log.public_key import parse_public_key
+from hkoji.mail import fields as mail_fields
 from scripts.rooms.trace import Tracer
 from tests.support.mail.assembled import assembled
 from tests.support.mail.mailbox_player import MailboxPlayer
@@ -71,16 +72,26 @@ def post(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def mail(folder: Path) -> dict[str, dict[str, Any]]:
-    """A mail process that takes a mail with a move, obeys it, and hands the answer to the mail server."""
+    """A mail process that takes a mail with a move, obeys it, and hands the answer to the mail server.
+
+    Its write transactions are counted too, and how often a header is split.
+    """
     begun: list[str] = []
+    split: list[bytes] = []
+    split_fields = mail_fields.split_fields
     begin_transaction = SqliteWriter._begin_transaction
 
     def counted(writer: SqliteWriter, connection: Any) -> None:  # Any: as the writer has it
         begun.append(writer._begin)
         begin_transaction(writer, connection)
 
+    def parsed(header: bytes) -> list[bytes]:
+        split.append(header)
+        return split_fields(header)
+
     counting = patch.object(SqliteWriter, "_begin_transaction", counted)
-    with counting, Tracer() as tracer, assembled(folder / "data") as world:
+    parsing = patch.object(mail_fields, "split_fields", parsed)
+    with counting, parsing, Tracer() as tracer, assembled(folder / "data") as world:
         alice, bob = Player(world.service, "alice").register(), MailboxPlayer(world.mailbox("bob@example.org"))
         world.add("bob", "bob@example.org")
         world.settle()
@@ -100,11 +111,12 @@ def mail(folder: Path) -> dict[str, dict[str, Any]]:
             letter = Letter(bob.mailbox.received()[-1])
             tracer.begin_again()
             begun.clear()
+            split.clear()
             bob.answer(letter, offered(letter)[0])
             world.settle()
             moves += 1
             if moves == _MOVES:
-                return {"mail": {**tracer.figures(), "write transactions": len(begun)}}
+                return {"mail": {**tracer.figures(), "write transactions": len(begun), "parses": len(split)}}
 
 
 def ways() -> dict[str, dict[str, Any]]:
