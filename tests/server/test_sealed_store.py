@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -210,10 +210,10 @@ async def history_at(service: Inside, game: str, hidden_first: int | None = None
     async with service.store() as store:
         snapshot, looks = store._snapshot, 0
 
-        async def seen(*statements: str, values: Values) -> list[list[Row]]:
+        async def seen(statements: Sequence[str], values: Values) -> list[list[Row]]:
             nonlocal looks
             looks += 1
-            found = await snapshot(*statements, values=values)
+            found = await snapshot(statements, values)
             if hidden_first is not None and looks == 1:
                 found[1] = found[1][: hidden_first + 1]
             return found

@@ -281,7 +281,7 @@ class GameStore(SqlSteps):
         reads = (_DEADLINE, _LINES, GAME_SECRET, GAME_OPENINGS, GAME_DEPOSITS, KEPT_STATEMENTS)
         for _ in range(_TRIES):
             timed, rows, secret, opened, deposited, said = await self._snapshot(
-                *(compiled(each, self._dialect) for each in reads), values={"b_game": game, "b_after": after}
+                [compiled(each, self._dialect) for each in reads], {"b_game": game, "b_after": after}
             )
             if not secret or not timed or not deposited:
                 return None

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import lru_cache, wraps
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import ClauseElement, Connection, Dialect, Executable
 
@@ -27,6 +27,15 @@ Work = Callable[Concatenate[S, Connection, P], T]
 Method = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
 Values = dict[str, Any]  # Any: column values
+Rows = Callable[[str, Values], Awaitable[list[Row]]]
+Snapshot = Callable[[Sequence[str], Values], Awaitable[list[list[Row]]]]
+
+
+class Step(Protocol):
+    """Runs work on a connection."""
+
+    def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
+        """Returns the result of the work."""
 
 
 def unwritten(cause: BaseException) -> StorageError:
@@ -98,54 +107,43 @@ class SqlSteps(ABC):
     _dialect: Dialect
     _hints: Hints
 
+    _rows: Rows
+    """Returns the rows of a compiled statement. Raises `StorageError`."""
+    _snapshot: Snapshot
+    """Returns the rows of each of several compiled statements. Raises `StorageError`.
+
+    All are read at one moment, or one after the other in the order given.
+    """
+    _transaction: Step
+    """Runs work in a transaction that is serializable, and returns its result when the transaction is on disk.
+
+    The work may run several times, and one of its runs is committed. Raises what the work raises, or `StorageError`;
+    then nothing has changed, unless the error is a `StorageError` that says that the outcome is not known.
+    """
+    _holding: Step
+    """Runs work in a transaction that begins by holding a row, mostly that of a game, and returns its result.
+
+    Each statement sees what was committed before it began. Then none misses what was committed while the transaction
+    waited for the row.
+    """
+    _entering: Step
+    """Runs work likewise, but never beside a transaction that runs `_alone`.
+
+    The rows of the work are as old as they say when `drained` has returned: its first statement holds a row.
+    """
+    _alone: Step
+    """Runs work in a transaction beside which nobody appends, adds a game or keeps a statement.
+
+    Each statement sees what was committed before it began. Reads go on meanwhile.
+    """
+
     async def _read(self, statement: ClauseElement, **values: Any) -> list[Row]:  # Any: column values
         """Returns the rows of a statement that is made once. Raises `StorageError`."""
         return await self._rows(compiled(statement, self._dialect), values)
 
-    @abstractmethod
-    async def _rows(self, statement: str, values: Values) -> list[Row]:
-        """Returns the rows of a compiled statement. Raises `StorageError`."""
-
-    @abstractmethod
-    async def _snapshot(self, *statements: str, values: Values) -> list[list[Row]]:
-        """Returns the rows of each of several compiled statements. Raises `StorageError`.
-
-        All are read at one moment, or one after the other in the order given.
-        """
-
-    @abstractmethod
-    async def _transaction(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction that is serializable, and returns its result when the transaction is on disk.
-
-        `work` may run several times, and one of its runs is committed. Raises what `work` raises, or `StorageError`;
-        then nothing has changed, unless the error is a `StorageError` that says that the outcome is not known.
-        """
-
-    @abstractmethod
-    async def _holding(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction that begins by holding a row, mostly that of a game, and returns its result.
-
-        Each statement sees what was committed before it began. Then none misses what was committed while the
-        transaction waited for the row.
-        """
-
     async def _change(self, statement: Executable) -> int:
         """Executes one statement in a transaction of its own, and returns how many rows it has changed."""
         return await self._holding(lambda connection: connection.execute(statement).rowcount)
-
-    @abstractmethod
-    async def _entering(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` likewise, but never beside a transaction that runs `_alone`.
-
-        The rows of `work` are as old as they say when `drained` has returned: its first statement holds a row.
-        """
-
-    @abstractmethod
-    async def _alone(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction beside which nobody appends, adds a game or keeps a statement.
-
-        Each statement sees what was committed before it began. Reads go on meanwhile.
-        """
 
     @abstractmethod
     def _time(self, connection: Connection) -> datetime:

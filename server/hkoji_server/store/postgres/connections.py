@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final, Literal, TypeVar
 
@@ -179,7 +179,7 @@ class PostgresConnections:
         """Returns the rows of a statement that only reads. Raises `StorageError`."""
         return (await self.rows_of((statement,), values))[0]
 
-    async def rows_of(self, statements: tuple[str, ...], values: Values) -> list[list[Row]]:
+    async def rows_of(self, statements: Sequence[str], values: Values) -> list[list[Row]]:
         """Returns the rows of several such statements, executed one after the other in one round trip."""
 
         async def read(connection: PostgresConnection) -> list[list[Row]]:

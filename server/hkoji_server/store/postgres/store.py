@@ -52,8 +52,9 @@ advisory locks, no sequences, and no numbers that PostgreSQL generates.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, TypeVar
 
 from psycopg.errors import UniqueViolation
@@ -105,6 +106,12 @@ class PostgresStore(Store):
         self._transactions = SerializableTransactions(url, show_location(url))
         self._connections = PostgresConnections(url, most=most)
         self._hints: PostgresHints = PostgresHints(self._connections)
+        self._rows = self._connections.rows
+        # At READ COMMITTED each statement has a snapshot of its own: the rows are read one after the other.
+        self._snapshot = self._connections.rows_of
+        self._transaction, self._holding = self._transactions.run, self._transactions.run_locking
+        self._entering = partial(self._transactions.run_locking, lock=statements.ENTER)
+        self._alone = partial(self._transactions.run_locking, lock=statements.ALONE)
         # This store writes in the event loop, so decisions need a thread. Most of a decision is signatures, during
         # which other threads can run: requests are read and answers written meanwhile.
         self._decisions = CallThread("hkoji-decides", most=_MOST_DECISIONS)
@@ -265,25 +272,6 @@ class PostgresStore(Store):
         return dict(await self._read(statements.HEADS_OF, b_games=list(games)))
 
     # --- the steps of this backend --------------------------------------------------------------------------------
-
-    async def _rows(self, statement: str, values: Values) -> list[Row]:
-        return await self._connections.rows(statement, values)
-
-    async def _snapshot(self, *statements: str, values: Values) -> list[list[Row]]:
-        # At READ COMMITTED each statement has a snapshot of its own: the rows are read one after the other.
-        return await self._connections.rows_of(statements, values)
-
-    async def _transaction(self, work: Callable[[Connection], T]) -> T:
-        return await self._transactions.run(work)
-
-    async def _holding(self, work: Callable[[Connection], T]) -> T:
-        return await self._transactions.run_locking(work)
-
-    async def _entering(self, work: Callable[[Connection], T]) -> T:
-        return await self._transactions.run_locking(work, statements.ENTER)
-
-    async def _alone(self, work: Callable[[Connection], T]) -> T:
-        return await self._transactions.run_locking(work, statements.ALONE)
 
     def _time(self, connection: Connection) -> datetime:
         now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -94,8 +95,11 @@ class SqliteReader:
         with self._lock, suppress(DBAPIError):
             self._connection.close()
 
-    def rows(self, statement: str, values: Values) -> list[Row]:
+    async def rows(self, statement: str, values: Values) -> list[Row]:
         """Returns the rows of a compiled statement. Raises `StorageError`."""
+        return self._read(statement, values)
+
+    def _read(self, statement: str, values: Values) -> list[Row]:
         with self._lock:
             try:
                 rows: list[Row] = self._usable().execute(statement, values).fetchall()
@@ -103,7 +107,7 @@ class SqliteReader:
                 raise self._unreadable(error) from error
         return rows
 
-    def snapshot(self, statements: tuple[str, ...], values: Values) -> list[list[Row]]:
+    async def snapshot(self, statements: Sequence[str], values: Values) -> list[list[Row]]:
         """Returns the rows of several compiled statements, all of one moment. Raises `StorageError`."""
         with self._lock:
             try:
@@ -117,7 +121,7 @@ class SqliteReader:
 
     def version(self) -> int:
         """Returns a number that changes when any other connection, in this process or another, has written."""
-        ((version,),) = self.rows("PRAGMA data_version", {})
+        ((version,),) = self._read("PRAGMA data_version", {})
         return int(version)
 
     def _usable(self) -> sqlite3.Connection:

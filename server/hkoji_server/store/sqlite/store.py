@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -38,7 +38,7 @@ from hkoji_server.store.notices import WANTING, outbox_rows, wanting_values, wri
 from hkoji_server.store.outages import outage_number
 from hkoji_server.store.player_tables import RetiredKey
 from hkoji_server.store.players import RETIRED_KEY, verify_not_revoked
-from hkoji_server.store.sql_steps import Row, Values, compiled
+from hkoji_server.store.sql_steps import compiled
 from hkoji_server.store.sqlite.connections import DIALECT, SqliteReader, driver, open_engine
 from hkoji_server.store.sqlite.durable import verify_durable
 from hkoji_server.store.sqlite.writer import SqliteHints, SqliteWriter, Work
@@ -131,6 +131,9 @@ class SqliteStore(Store):
         # IMMEDIATE: a transaction that began as a reader and then writes can fail because another process has written
         # in between; one that takes the write lock at once waits instead.
         self._writer = SqliteWriter(self._connect_impatiently, "BEGIN IMMEDIATE")
+        self._rows, self._snapshot = self._reader.rows, self._reader.snapshot
+        # One transaction writes at a time, so each holds every row, and is alone.
+        self._transaction = self._holding = self._entering = self._alone = self._writer.run
         self._hints = SqliteHints(self._writer, self._reader.version)
 
     def _connect_impatiently(self) -> Connection:
@@ -220,20 +223,6 @@ class SqliteStore(Store):
         return dict(await self._read(_HEADS, b_games=json.dumps(list(games))))
 
     # --- the steps of this backend --------------------------------------------------------------------------------
-
-    async def _rows(self, statement: str, values: Values) -> list[Row]:
-        return self._reader.rows(statement, values)
-
-    async def _snapshot(self, *statements: str, values: Values) -> list[list[Row]]:
-        return self._reader.snapshot(statements, values)
-
-    async def _transaction(self, work: Callable[[Connection], T]) -> T:
-        return await self._writer.run(work)
-
-    # One transaction writes at a time, so each holds every row, and is alone.
-    _holding = _transaction
-    _entering = _transaction
-    _alone = _transaction
 
     def _time(self, connection: Connection) -> datetime:  # noqa: ARG002 # the process has a clock
         return self._clock()
