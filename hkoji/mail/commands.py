@@ -155,7 +155,7 @@ _LINKED = re.compile(r"<(?:mailto:)?[^<>\s]*>")
 def read_command(line: str) -> MailOrder | Text | None:
     """Returns the command that a line is, or what is wrong with its arguments; None if it begins with none.
 
-    `line` is as `hkoji.mail.decoding` brings it to its form.
+    `line` is as `hkoji.mail.orders` brings it to its form.
     """
     words = tuple(line.casefold().split())
     alone = _ALONE.get(" ".join(words))

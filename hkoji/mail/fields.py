@@ -1,4 +1,6 @@
-"""Header fields of mails and of their parts, within limits. Every function takes time linear in what it reads.
+"""Header fields of mails and of their parts, within limits, and the decoding of what stands below them.
+
+Every function takes time linear in what it reads.
 
 A field is `name:value`, with the value on one or more lines (RFC 5322, 2.2). Faults that mail servers repair on the way
 are read as the servers write them. Nothing else is read: a reader that guesses what a broken header means could be led
@@ -8,11 +10,12 @@ to another meaning than the one that a player's mail program shows.
 from __future__ import annotations
 
 import re
+from binascii import a2b_base64, a2b_qp
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 
 LONGEST_MAIL: Final = 256 * 1024
 LONGEST_HEADER: Final = 64 * 1024
@@ -203,3 +206,156 @@ def _joined(parameters: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], .
     while (piece := pieces.get(f"{_BOUNDARY}*{len(found)}")) is not None:
         found.append(piece)
     return ((_BOUNDARY, "".join(found)),) if found else ()
+
+
+# --- decoding ---------------------------------------------------------------------------------------------------------
+
+MOST_LINES: Final = 2000
+
+_CHARSETS: Final = {
+    "utf-8": "utf-8",
+    "utf8": "utf-8",
+    "us-ascii": "utf-8",
+    "ascii": "utf-8",
+    "iso-8859-1": "iso-8859-1",
+    "iso8859-1": "iso-8859-1",
+    "latin1": "iso-8859-1",
+    "iso-8859-2": "iso-8859-2",
+    "iso8859-2": "iso-8859-2",
+    "iso-8859-15": "iso-8859-15",
+    "iso8859-15": "iso-8859-15",
+    "windows-1250": "cp1250",
+    "cp1250": "cp1250",
+    "windows-1252": "cp1252",
+    "cp1252": "cp1252",
+}
+"""The codecs of the charsets that are read. All contain ASCII, so no choice of charset makes other cards."""
+
+_OPAQUE = re.compile(r"utf[-_ ]*(7|16|32|ebcdic)|ucs|10646|unicode|2022|^(x|cs)?-?(hz|jis)|scsu|bocu")
+"""Parts of the names of charsets in which the bytes of ASCII can mean something else."""
+_ESCAPES: Final = (b"\0", b"\x1b")
+"""Bytes that texts in such charsets have, also under another name."""
+_IDENTITY: Final = frozenset({"", "7bit", "8bit", "binary", "7bits", "8bits", "none"})
+_NOT_NAMING = re.compile(r"[^a-z0-9]")
+_NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/= \t\r\n]")
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]*+={0,2}")
+_SPACE: Final = b" \t\r\n"
+_LINE_END = re.compile("\r\n|[\r\n\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}]")
+_LINE_OR_PAGE_END = re.compile("\r\n|[\r\n\v\f\x85\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}]")
+_QUOTE = re.compile(">*")
+_SIGNATURE: Final = "-- "
+_WORD = re.compile(r"=\?([A-Za-z0-9_-]{1,40})(?:\*[A-Za-z0-9-]{0,40})?\?([BbQq])\?([!->@-~]*)\?=")
+_BETWEEN = re.compile(r"(\?=)[ \t]+(?==\?)")
+
+
+def decode_transfer(body: bytes, encoding: str) -> bytes:
+    """Returns what a part's body stands for. `encoding` is its Content-Transfer-Encoding, empty if it has none.
+
+    The name of a charset in its place is no encoding. Raises `UnreadableMailError` for an encoding that mails do not
+    have, and for base64 that is not whole.
+    """
+    name = without_comments(encoding).partition(";")[0].strip(" \t\"'").lower()
+    plain = _NOT_NAMING.sub("", name)
+    if plain in _IDENTITY or name in _CHARSETS:
+        return body
+    if plain == "quotedprintable":
+        return a2b_qp(body)
+    if plain != "base64":
+        raise UnreadableMailError(tell("its text is encoded as {encoding!r}", encoding=shorten(name)))
+    data = body.translate(None, _SPACE)
+    return a2b_base64(data if _is_base64(data) else _base64_above_a_footer(body))
+
+
+def _is_base64(data: bytes) -> bool:
+    return len(data) % 4 == 0 and _BASE64.fullmatch(data) is not None
+
+
+def _base64_above_a_footer(body: bytes) -> bytes:
+    """Returns the base64 to which something else was added: what is not of its alphabet does not count (RFC 2045, 6.8).
+
+    It ends with its `=`. If that is followed by more base64 and nothing else, it could be one text or two.
+    """
+    whole, end, more = body.partition(b"=")
+    data = _NOT_BASE64.sub(b"", whole).translate(None, _SPACE)
+    added = more.strip(_SPACE + b"=")
+    if not end or (added and not _NOT_BASE64.search(added)):
+        raise UnreadableMailError(tell("its text is not valid base64"))
+    data += b"=" * (-len(data) % 4)
+    if not _is_base64(data):
+        raise UnreadableMailError(tell("its text is not valid base64"))
+    return data
+
+
+def decode_charset(data: bytes, charset: str | None) -> str:
+    """Returns the text of `data`; bytes without a meaning become the replacement character.
+
+    In a charset that is not known, and under a name that is none, only the bytes of ASCII have one. Raises
+    `UnreadableMailError` for a charset in which these can mean something else.
+    """
+    name = (charset or "us-ascii").strip().lower()
+    codec = _CHARSETS.get(name)
+    if codec is not None:
+        return data.decode(codec, "replace")
+    if _OPAQUE.search(name) or any(each in data for each in _ESCAPES):
+        raise UnreadableMailError(
+            tell("its characters are encoded as {charset!r}, which is not read here", charset=shorten(charset or ""))
+        )
+    return data.decode("ascii", "replace")
+
+
+def split_lines(text: str, reader: int) -> list[str]:
+    """Returns the lines of a text, without their ends and without empty ones after the last.
+
+    For version 1 of the `reader` vertical tabs, form feeds and U+0085 ended none. Raises `UnreadableMailError` if they
+    are too many.
+    """
+    lines = (_LINE_END if reader == 1 else _LINE_OR_PAGE_END).split(text)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if len(lines) > MOST_LINES:
+        raise UnreadableMailError(tell("its text has more than {limit} lines", limit=MOST_LINES))
+    return lines
+
+
+def join_flowed(lines: list[str], *, delete_space: bool) -> list[str]:
+    """Returns the lines of a text in `format=flowed` (RFC 3676), with each paragraph on one line.
+
+    `delete_space` is the parameter `delsp`. A line that flows into nothing, because an empty line, another depth of
+    quotation or a signature follows, ends there.
+    """
+    joined: list[str] = []
+    parts: list[str] = []
+    depth = 0
+
+    def end() -> None:
+        if parts:
+            text = "".join(parts)
+            joined.append(f"{'>' * depth} {text}" if depth else text)
+            parts.clear()
+
+    for line in lines:
+        marks = len(_QUOTE.match(line)[0])  # type: ignore[index] # it matches the empty text
+        text = line[marks:].removeprefix(" ")
+        if marks != depth or text == _SIGNATURE or not text.strip():
+            end()
+        depth = marks
+        flows = text.endswith(" ") and text != _SIGNATURE
+        parts.append(text[:-1] if flows and delete_space else text)
+        if not flows or not text.strip():
+            end()
+    end()
+    return joined
+
+
+def decode_words(text: str) -> str:
+    """Returns a field's text with its encoded words decoded (RFC 2047); those that are not understood stay."""
+    return _WORD.sub(_decode_word, _BETWEEN.sub(r"\1", text))
+
+
+def _decode_word(word: re.Match[str]) -> str:
+    if word[1].lower() not in _CHARSETS:
+        return word[0]
+    data = word[3].encode("ascii")
+    if word[2] in "Bb" and not _is_base64(data):
+        return word[0]
+    return decode_charset(a2b_qp(data, header=True) if word[2] in "Qq" else a2b_base64(data), word[1])

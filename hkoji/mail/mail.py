@@ -16,13 +16,19 @@ from typing import Final, NamedTuple, TypeVar
 from hkoji.errors import UnreadableMailError
 from hkoji.game.agreement import is_zone
 from hkoji.mail.addresses import Found, OwnAddress, addresses_in, read_sender
-from hkoji.mail.bounce import Bounce, read_bounce
 from hkoji.mail.commands import STOP_WORDS, MailOrder, OrderFault, OrderKind
-from hkoji.mail.decoding import clean, decode_words
-from hkoji.mail.fields import LONGEST_HEADER, MailField, as_read, fields_there, read_fields, split_header
-from hkoji.mail.message import READER_VERSION, MailPart, read_parts, without_trace
+from hkoji.mail.fields import (
+    LONGEST_HEADER,
+    MailField,
+    as_read,
+    decode_words,
+    fields_there,
+    read_fields,
+    split_header,
+)
+from hkoji.mail.message import READER_VERSION, Bounce, MailPart, read_bounce, read_parts, without_trace
 from hkoji.mail.order_lines import text_order
-from hkoji.mail.orders import read_orders
+from hkoji.mail.orders import clean, read_orders
 from hkoji.messages.text import Text
 
 _ID = re.compile(r"<[!-;=?-~]{1,996}>")

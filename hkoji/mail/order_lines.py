@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.commands import STOP_WORDS
-from hkoji.mail.decoding import clean, is_quoted, trim, trim_in_version_1
 from hkoji.mail.message import READER_VERSION, MailPart, MailText, read_texts
-from hkoji.mail.orders import is_order, order_otherwise
+from hkoji.mail.orders import clean, is_order, is_quoted, order_otherwise, trim, trim_in_version_1
 from hkoji.messages.text import tell
 
 _SIGNATURE: Final = "--"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
-from hkoji.mail.bounce import Bounce, BounceClass
 from hkoji.mail.mail import read_mail
+from hkoji.mail.message import Bounce, BounceClass
 from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, head, made, multipart, part, plain
 
 TOKENS = tuple(f"{letter}{TOKEN[1:]}" for letter in "abcdefg")

@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import UnreadableMailError
-from hkoji.mail.decoding import clean, join_flowed, trim
-from hkoji.mail.fields import LONGEST_MAIL
+from hkoji.mail.fields import LONGEST_MAIL, join_flowed
 from hkoji.mail.mail import Automatic, Mail, read_mail
 from hkoji.mail.message import MailPart, read_texts, without_trace
 from hkoji.mail.order_lines import order_paragraph
-from hkoji.mail.orders import read_said
+from hkoji.mail.orders import clean, read_said, trim
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.build.mails import FOLDER, build
 from tests.support.mail_bombs import BOMBS, FILED

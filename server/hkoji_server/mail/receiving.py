@@ -22,9 +22,8 @@ from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way, add_seconds
 from hkoji.mail.addresses import Found, OwnAddress
-from hkoji.mail.bounce import Bounce, BounceClass, class_of_status
 from hkoji.mail.mail import Automatic, Mail, read_mail
-from hkoji.mail.message import without_trace
+from hkoji.mail.message import Bounce, BounceClass, class_of_status, without_trace
 from hkoji.mail.orders import is_order
 from hkoji.mail.tokens import token_digest
 from hkoji.messages.text import tell

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final
 
 from hkoji.drafts import new_folder
 from hkoji.errors import ConflictError, HkojiError, StorageError
-from hkoji.mail.bounce import BounceClass
+from hkoji.mail.message import BounceClass
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.service.mail.cases import MailOutcome
