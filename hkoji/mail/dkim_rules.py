@@ -38,6 +38,7 @@ _SECONDS = re.compile(rb"[0-9]{1,12}")
 _CANONICAL = re.compile(rb"(?:simple|relaxed)(?:/(?:simple|relaxed))?")
 _FIELD_NAME = re.compile(rb"[!-9<-~]+")
 _LONGEST_NAME: Final = 253
+_SIGNATURE: Final = "dkim-signature"
 _MUST_BE_SIGNED: Final = frozenset({"from", "subject", "date"})
 
 
@@ -240,6 +241,8 @@ def key_names(mail: Mail) -> tuple[str, ...]:
 
 def signatures_of(mail: Mail) -> tuple[MailSignature, ...]:
     """Returns the signatures of a mail that could count; none if it cannot be read."""
+    if all(field.name != _SIGNATURE for field in mail.fields):
+        return ()
     try:
         return tuple(_Signed(mail).signatures)
     except UnreadableMailError:
@@ -305,18 +308,13 @@ class _Signed:
         return unspaced and b"\n".join(field.written for field in fields) == self._written.removesuffix(b"\n")
 
     def _read_signatures(self) -> list[MailSignature]:
-        if self._mail.header.sender is None:
+        sender = self._mail.header.sender
+        if sender is None:
             return []
-        domain = self._mail.header.sender.rpartition("@")[2]
-        found = []
-        for field in self._mail.fields:
-            if field.name != "dkim-signature":
-                continue
-            name, _, value = field.written.partition(b":")
-            signature = read_signature(name, value.replace(b"\n", b"\r\n") + b"\r\n", domain)
-            if signature is not None:
-                found.append(signature)
-        return found[:MOST_TRIED]
+        domain = sender.rpartition("@")[2]
+        fields = (each.written.partition(b":") for each in self._mail.fields if each.name == _SIGNATURE)
+        found = (read_signature(name, value.replace(b"\n", b"\r\n") + b"\r\n", domain) for name, _, value in fields)
+        return [each for each in found if each is not None][:MOST_TRIED]
 
     def fault_of(
         self, signature: MailSignature, answers: DnsAnswers, now: int | None, token: str | None

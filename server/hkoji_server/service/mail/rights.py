@@ -25,7 +25,7 @@ from hkoji.mail.dkim_rules import judge_dkim, key_names, signed_id
 from hkoji.mail.dns_answers import DnsAnswers, decode_answers, encode_answers
 from hkoji.mail.letters.answers import AskedWhy
 from hkoji.mail.mail import MailHeader
-from hkoji.mail.tokens import PURPOSES, Purpose, counts, may_order
+from hkoji.mail.tokens import NO_DNS, PURPOSES, Purpose, counts, may_order
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail.cases import DONE, MailCase, MailOutcome
 from hkoji_server.service.mail.seat_games import SeatTurn
@@ -112,7 +112,9 @@ def judge_mail(
 async def ask_dns(case: MailCase, look_up: LookUp) -> MailCase:
     """Returns a mail with the DNS answers by which its signatures are judged."""
     names = key_names(case.read)
-    answers = await look_up(names) if names else {}
+    if not names:
+        return case
+    answers = await look_up(names)
     return replace(case, dns=encode_answers({name: answers[name] for name in names if name in answers}))
 
 
@@ -122,6 +124,8 @@ def has_dkim(case: MailCase, entry_before: str = "") -> bool:
     It is judged at T: when the mail came, or as late as the entry before. That one is, unless it is named, the last of
     the mail's game.
     """
+    if case.dns == NO_DNS:
+        return False
     before = entry_before or ("" if case.game is None else case.game.held.refereed.at)
     at = max(case.mail.received, before)
     return judge_dkim(case.read, decode_answers(case.dns), at=at, token=case.token).holds
