@@ -38,6 +38,7 @@ from hkoji.log.private_key import PrivateKey
 from scripts.bench.memory import processor_seconds
 from scripts.bench.moves import KEY
 from scripts.bench.page import Figure, record
+from tests.support.leases import lease_due
 from tests.support.mail.servers import MailServer
 from tests.support.service import HKOJI
 
@@ -89,7 +90,7 @@ async def _make_database(path: Path, players: Sequence[_MailedPlayer]) -> None:
     for player in players:
         await player.add(store, tokens)
     # The letters that invited them were sent long ago.
-    for leased in await store.lease_notices((MAIL_KIND,), "2027-01-01T00:00:00Z", "2027-01-01T00:01:00Z", len(players)):
+    for leased in await lease_due(store, (MAIL_KIND,), "2027-01-01T00:00:00Z", "2027-01-01T00:01:00Z"):
         await store.delete_notice(leased, sent=True)
     store.close()
 

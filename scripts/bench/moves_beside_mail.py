@@ -37,6 +37,7 @@ from scripts.bench.moves import KEY, apart
 from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import Prepared, fill, prepare, requests
 from scripts.bench.volley import Fire, generator
+from tests.support.leases import lease_due
 from tests.support.service import HKOJI, Service, serving
 
 _MAIL: Final = "play@hkoji.example"
@@ -86,7 +87,7 @@ def _make_database(path: Path, games: Sequence[Prepared], held: Sequence[Prepare
         for game in held:
             await _add_mail_player(store, game)
         # The letters that invited them were sent long ago.
-        for leased in await store.lease_notices(("mail",), "2027-01-01T00:00:00Z", "2027-01-01T00:01:00Z", len(held)):
+        for leased in await lease_due(store, ("mail",), "2027-01-01T00:00:00Z", "2027-01-01T00:01:00Z"):
             await store.delete_notice(leased, sent=True)
 
     path.parent.mkdir()

@@ -151,7 +151,7 @@ def assemble(
     bounces = Bounces(store, time, count=metrics.bounced)
     registration = SelfRegistration(parts.held_players, look_up) if registers_by_mail(settings) else None
     worker = MailWorker(store, time, sources, mail.orders.process)
-    courier = MailCourier(store, mail.letters, submission, bounces)
+    courier = MailCourier(mail.letters, submission, bounces)
     return MailWork(
         time=time,
         receiving=Receiving(

@@ -47,7 +47,7 @@ class Sent:
         self.data = data
         self.server = Server()
         self.bounces = Bounces(world.store, world.time)
-        self.courier = MailCourier(world.store, world.parts.letters, self.server, self.bounces)
+        self.courier = MailCourier(world.parts.letters, self.server, self.bounces)
         world.delivery.couriers = {"mail": self.courier}
         self.receiving = Receiving(world.store, world.time, OWN, self.bounces)
         self.alice = Player(world.service, "alice").register()

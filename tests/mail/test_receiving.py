@@ -25,6 +25,7 @@ from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.fields import split_fields
 from hkoji.mail.mail import Mail, read_mail
 from hkoji.mail.tokens import token_digest
+from tests.support.leases import read_due
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox
 from tests.support.new_database import copy_new_database
@@ -300,7 +301,7 @@ def test_a_mail_without_a_token_that_has_the_id_of_an_earlier_one_is_dropped_and
     assert office.take(a_mail()) is Received.KEPT
     assert office.take(a_mail(b"other\r\n", To="play@hkoji.example"), "play@hkoji.example") is Received.STRANGER
     assert len(office.rows()) == 1
-    letters = run(office.store.lease_notices(("mail",), LATER, LATER, 9))
+    letters = run(read_due(office.store, ("mail",), LATER))
     assert all(letter.event != "answer" for letter in letters)
 
 

@@ -16,7 +16,7 @@ from hkoji_server.service.games.notice_rules import OLDEST_NOTICE, TURN_WAIT
 from hkoji_server.service.notices import delivery as notice_delivery
 from hkoji_server.service.notices.couriers import MOST_OF_HOST, MOST_OF_PLAYER, Gone, Later, Never
 from hkoji_server.service.notices.delivery import LEASE, MOST_FAILURES, SEND_SECONDS
-from hkoji_server.store.notices import outbox_row, writing
+from hkoji_server.store.notices import LeasedNotice, WaitingNotice, outbox_row, writing
 from hkoji_server.store.talk import NewMessage
 
 from hkoji.errors import MalformedError
@@ -104,7 +104,7 @@ def test_reminders_come_before_the_deadline_and_no_more_after_the_move(service: 
 
 
 def test_nothing_is_sent_that_became_stale_while_the_one_before_it_was_sent(service: Told) -> None:
-    """Two turns are leased together. While the first one is sent, the player moves in the other game."""
+    """Two turns are due. While the first one is sent, the player moves in the other game."""
     players = two_players(service.service)
     service.add("bob", events=("turn",))
     games = [begin(*players) for _ in range(2)]
@@ -124,7 +124,7 @@ def test_nothing_is_sent_that_became_stale_while_the_one_before_it_was_sent(serv
 
 
 def test_a_channel_that_is_removed_during_delivery_gets_no_more(service: Told) -> None:
-    """Two notices are leased together. While the first one is sent, the player removes the channel."""
+    """Two notices are due. While the first one is sent, the player removes the channel."""
     players = two_players(service.service)
     service.add(players[0].name)
     for _ in range(2):
@@ -364,22 +364,39 @@ def test_a_game_that_cannot_be_read_keeps_no_other_notice_waiting(
     assert service.deliver(HOUR) == ["joined"]
 
 
-def test_a_process_that_has_held_a_lease_for_too_long_sends_nothing_more(service: Told) -> None:
+def test_a_process_that_gets_a_lease_too_late_does_not_send(service: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     players = two_players(service.service)
     service.add("bob", events=("joined",))
+    lease = service.store.lease_notice
 
-    async def linger() -> None:
+    async def slow(notice: WaitingNotice, until: str) -> LeasedNotice | None:
+        leased = await lease(notice, until)
         service.service.clock.pass_by(LEASE - SEND_SECONDS + 1)
+        return leased
 
-    service.courier.deeds.append(linger)
-    for _ in range(2):
-        players[0].join(players[1].new())
-    assert service.deliver() == ["joined"]
+    monkeypatch.setattr(service.store, "lease_notice", slow)
+    players[0].join(players[1].new())
+    assert service.deliver() == []
+    monkeypatch.undo()
     assert service.deliver() == []
     assert service.deliver(LEASE) == ["joined"]
 
 
-def test_a_process_that_ends_gives_back_what_it_has_not_begun(tmp_path: Path) -> None:
+def test_a_notice_that_another_process_leases_first_is_not_sent(service: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    players = two_players(service.service)
+    service.add("bob", events=("joined",))
+    lease = service.store.lease_notice
+
+    async def second(notice: WaitingNotice, until: str) -> LeasedNotice | None:
+        assert await lease(notice, until) is not None
+        return await lease(notice, until)
+
+    monkeypatch.setattr(service.store, "lease_notice", second)
+    players[0].join(players[1].new())
+    assert service.deliver() == []
+
+
+def test_a_process_that_ends_leaves_what_it_has_not_begun(tmp_path: Path) -> None:
     with told(tmp_path / "data") as service:
         players = two_players(service.service)
         service.add("bob", events=("joined",))
@@ -549,8 +566,9 @@ def test_a_channel_gives_its_place_up_after_a_while_and_its_tries_do_not_count(s
     service.run(service.delivery.look())
     service.run(service.delivery.settle())
     assert service.courier.events == ["answer"]
-    (leased,) = service.run(service.store.lease_notices(("noting",), LATER, LATER, 9))
-    assert leased.tries == 1
+    waiting = service.run(service.store.due_notice("slow", LATER))
+    assert waiting is not None
+    assert waiting.tries == 0
 
 
 # --- the loop ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from hkoji_server.store.game_values import NewNotice, OfferQuota, OpenFilter, Qu
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.mail_invitations import MailboxMove, NewMailbox
 from hkoji_server.store.mail_tables import KeptCertificate
-from hkoji_server.store.mail_values import ImapPlace, Mailbox, NewAnswer, ProbeMail
+from hkoji_server.store.mail_values import ImapPlace, LetterLimits, LetterRows, Mailbox, NewAnswer, ProbeMail
+from hkoji_server.store.notices import LeasedNotice
 from hkoji_server.store.postgres.statements import DIALECT
 from hkoji_server.store.postgres.store import open_postgres
 from hkoji_server.store.sql_steps import compiled
@@ -34,6 +35,7 @@ from hkoji.game.clock import Outage, Way
 from hkoji.game.commitments import Opening
 from hkoji.game.course import STATUSES
 from hkoji.log.private_key import PrivateKey
+from tests.support.leases import lease_due
 from tests.support.loops import run
 from tests.support.mail_contract import evidence, invitation, mail, token
 from tests.support.rows import a_code, a_draft, a_kept_channel, a_player, a_retired_key, a_statement, replace
@@ -174,10 +176,14 @@ async def every_method_of_notices(store: Store) -> None:
     await store.add_statement(gift, deadline=None, after=None, outages=0, notices=told)
     await store.next_notice(["webhook", "mail"])
     await store.due_channels(["webhook", "mail"], LATER, 10)
-    one, two, *_ = await store.lease_notices(["webhook", "mail"], LATER, "2027-01-02T00:00:00Z", 3, of=["a"])
-    (three,) = await store.lease_channel("b", LATER, "2027-01-02T00:00:00Z", 1)
+    one, two = await lease_due(store, ["webhook", "mail"], LATER, "2027-01-02T00:00:00Z", 2)
+    waiting = await store.due_notice("b", LATER)
+    assert waiting is not None
+    three = await store.lease_notice(waiting, "2027-01-02T00:00:00Z")
+    assert three is not None
     await store.delete_notice(one, sent=True)
     await store.put_off_notice(two, LATER, anew=True)
+    await store.hold_back("a", LATER, LATER)
     await store.give_up_notice(three, LATER, 1)
     await store.reset_channel("bob", "b")
     await store.remove_channel("bob", "b")
@@ -239,6 +245,16 @@ async def every_method_of_talk(store: Store) -> None:
     assert await store.remove_talk(LATER, LATER, 10) == 1
 
 
+async def lease_letters(store: Store, box: Mailbox) -> None:
+    """Leases a letter that is the first of its thread, and another one."""
+    limits, empty = LetterLimits(box.channel, 2, 2), token(3, answers="{}")
+    for was in (None, "{}"):
+        letter = LetterRows(AT, empty, was, (token(1), token(2)), limits, LATER, 1)
+        waiting = await store.due_notice(box.channel, LATER)
+        assert waiting is not None
+        assert isinstance(await store.lease_letter(waiting, "2028-01-01T00:00:00Z", letter), LeasedNotice)
+
+
 async def every_method_of_mail(store: Store) -> None:
     """Calls every method of the contract that is about play by mail."""
     await store.mail_secret()
@@ -265,7 +281,6 @@ async def every_method_of_mail(store: Store) -> None:
     await store.certificates(box.held_key)
     await store.add_reply(token(1))
     await store.reply(token(1).digest)
-    await store.change_reply(token(1, spent=AT))
     for number in range(3):
         await store.add_incoming(mail(box, number))
     await store.add_incoming(replace(mail(box, 4), message_id="<1@example.org>"))
@@ -285,13 +300,11 @@ async def every_method_of_mail(store: Store) -> None:
     await store.mail_queue(AT)
     for digest in ("b1", "b2", "b2"):
         await store.note_bounce(box.channel, digest, AT, since=AT, enough=2)
-    await store.drop_waiting("", "answer", box.channel)
-    await store.count_letter(box.channel, AT, per_day=2, per_hour=2)
+    await lease_letters(store, box)
     await store.add_draft(a_draft(table.game, "cd", "erin", "{}"), evidence(1))
     await store.drafts(table.game)
     await store.drafts_with_entropy(("", ""), 5)
     await store.forget_entropy(table.game, "cd")
-    await store.spend_replies(box.channel, table.game, AT, until=LATER)
     await store.set_channel_settings(box.channel, "{}")
     for closed in (True, False):
         await store.drop_draft(table.game, "cd", "{}", "c1", closed=closed)
@@ -337,7 +350,7 @@ def test_every_method_is_called() -> None:
         every_method_of_talk,
         every_method_of_time,
     )
-    sources = "".join(inspect.getsource(each) for each in (*methods, add_moved, fetch_mail))
+    sources = "".join(inspect.getsource(each) for each in (*methods, add_moved, fetch_mail, lease_letters))
     called = set(re.findall(r"store\.(\w+)\(", sources))
     assert called == {name for name in dir(Store) if not name.startswith("_")} - {"close"}
 

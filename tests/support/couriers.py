@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from hkoji_server.service.games.notice_rules import EVENTS
-from hkoji_server.service.notices.couriers import Notice
+from hkoji_server.service.notices.couriers import DirectCourier, Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from hkoji_server.store.contract import Store
 from hkoji_server.store.tables import Channel
@@ -26,7 +26,7 @@ Deed = Callable[[], Awaitable[None]]
 
 
 @dataclass
-class NotingCourier:
+class NotingCourier(DirectCourier):
     """Notes what it is to send, in order. `deeds` are done first, one a call; it may raise or wait."""
 
     sent: list[tuple[str, Notice]] = field(default_factory=list)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hkoji_server.service.games.notice_rules import NoticeEvent
-from hkoji_server.service.mail.tokens import LetterIds, LetterThreads
+from hkoji_server.service.mail.tokens import LetterIds, LetterThread, read_thread
 from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, NewGame, NewNotice
@@ -31,6 +31,8 @@ from hkoji_server.store.mail_values import (
     ClosedMailError,
     ImapPlace,
     KeptMail,
+    LetterLimits,
+    LetterRows,
     Mailbox,
     MailQueue,
     NewAnswer,
@@ -39,6 +41,7 @@ from hkoji_server.store.mail_values import (
     ReplyToken,
     WaitingSum,
 )
+from hkoji_server.store.notices import LeasedNotice, WaitingNotice
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, NotFoundError, TooManyError
@@ -46,9 +49,10 @@ from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.addresses import OwnAddress
+from tests.support.leases import read_due
 from tests.support.loops import run
 from tests.support.rows import a_certificate, a_draft, a_held_key, a_player, a_retired_key, an_evidence, replace
-from tests.support.table import Table
+from tests.support.table import AT, Table
 from tests.support.time_contract import FIRST, MOMENT, SECOND, THIRD, Clocked, record
 from tests.support.times import log_time, now
 from tests.support.waiting_contract import new_game, next_line
@@ -112,9 +116,52 @@ def mail(box: Mailbox, number: int, **changes: Any) -> NewMail:
     return replace(made, **changes)
 
 
-def outbox(store: Store, until: str = "2027-05-01T00:00:00Z") -> list[tuple[str, int, str, str]]:
+def outbox(store: Store) -> list[tuple[str, int, str, str]]:
     """Game, number, event and channel of all letters; nobody may hold any afterwards."""
-    return sorted(each[:4] for each in run(store.lease_notices(("mail",), FAR, until, 1000)))
+    return sorted(each[:4] for each in run(read_due(store, ("mail",), FAR)))
+
+
+def with_letters(
+    store: Store, number: int, *, box: Mailbox | None = None, seed: int = 1
+) -> tuple[Mailbox, tuple[WaitingNotice, ...]]:
+    """A mailbox, and so many letters to it about turns of one game that wait to be sent."""
+    box = box or with_mailbox(store)
+    table = new_game(store, seed)
+    notices = tuple(NewNotice(table.game, seq, "turn", box.name, FIRST) for seq in range(1, number + 1))
+    run(store.append(replace(next_line(table, 0), notices=notices)))
+    return box, tuple(WaitingNotice(table.game, each.seq, "turn", box.channel, FIRST, FIRST, 0) for each in notices)
+
+
+def notice_of(waiting: WaitingNotice) -> Notice:
+    """A notice as those get it who plan its letter."""
+    event = NoticeEvent(waiting.event)
+    return Notice("", event, "bob", waiting.game, waiting.seq, "", None, "", None, "")
+
+
+def plan_in(
+    thread: LetterThread, waiting: WaitingNotice, made: str, *, answers: str | None = None
+) -> tuple[LetterIds, LetterRows]:
+    """The ids of a letter with the token `made`, and its rows."""
+    ids, row = thread.add(OwnAddress("play@hkoji.example"), notice_of(waiting), made, answers, "")
+    return ids, LetterRows(thread.new.made, row, None if thread.kept is None else thread.kept.answers, ())
+
+
+def planned(store: Store, box: Mailbox, waiting: WaitingNotice, at: str = FIRST, **changes: Any) -> LetterRows:
+    """The rows of a letter as it is planned now."""
+    thread = run(read_thread(store, box, waiting.game, at))
+    return replace(plan_in(thread, waiting, "a" * 26)[1], **changes)
+
+
+def counts(store: Store, box: Mailbox, waiting: WaitingNotice, limits: LetterLimits, at: str = FIRST) -> bool:
+    """Leases a letter that counts, if the limits allow that."""
+    return isinstance(
+        run(store.lease_letter(waiting, FAR, planned(store, box, waiting, at, limits=limits))), LeasedNotice
+    )
+
+
+def waiting_there(store: Store, box: Mailbox) -> tuple[str | None, WaitingNotice | None]:
+    """When the first letter is to be sent, and the first one to a mailbox."""
+    return run(store.next_notice(("mail",))), run(store.due_notice(box.channel, FAR))
 
 
 def token(number: int, **changes: Any) -> ReplyToken:
@@ -410,61 +457,167 @@ class MailContract:
     # --- tokens ---------------------------------------------------------------------------------------------------
 
     def test_a_token_stays_as_it_was_kept_first(self, store: Store) -> None:
+        box = with_mailbox(store)
         kept = token(1, expires=SECOND)
         run(store.add_reply(kept))
         run(store.add_reply(replace(kept, name="carol", answers='{"a":1}')))
         assert run(store.reply(kept.digest)) == kept
         changed = replace(kept, expires=None, spent=THIRD, answers='{"a":2}')
-        assert run(store.change_reply(replace(changed, name="carol", purpose="yes")))
+        run(store.add_incoming(mail(box, 1)))
+        assert run(store.close_incoming(1, "{}", replies=[replace(changed, name="carol", purpose="yes")]))
         assert run(store.reply(kept.digest)) == changed
-        assert not run(store.change_reply(replace(changed, answers='{"a":3}'), '{"a":1}'))
-        assert run(store.reply(kept.digest)) == changed
-        assert run(store.change_reply(replace(changed, answers='{"a":3}'), '{"a":2}'))
-        assert run(store.reply(kept.digest)) == replace(changed, answers='{"a":3}')
-        assert not run(store.change_reply(token(2)))
-        assert run(store.reply(token(2).digest)) is None
 
     def test_a_token_that_goes_out_again_says_when(self, store: Store) -> None:
         for made, known in ((SECOND, SECOND), (FIRST, SECOND), (THIRD, THIRD)):
             run(store.add_reply(token(1, made=made, spent=None if made == SECOND else made)))
             assert run(store.reply(token(1).digest)) == token(1, made=known)
 
-    def test_a_letter_that_several_processes_render_has_one_id(
+    # --- letters --------------------------------------------------------------------------------------------------
+
+    def test_a_letter_is_leased_with_all_its_rows(self, store: Store) -> None:
+        box, waiting = with_letters(store, 2)
+        letter = planned(store, box, waiting[0], tokens=(token(1), token(2)))
+        leased = run(store.lease_letter(waiting[0], SECOND, letter))
+        assert leased == waiting[0]._replace(not_before=SECOND, tries=1)
+        assert isinstance(leased, LeasedNotice)
+        assert run(store.due_notice(box.channel, FIRST)) == waiting[1]
+        assert run(store.reply(letter.thread.digest)) == letter.thread
+        assert [run(store.reply(token(number).digest)) for number in (1, 2)] == [token(1), token(2)]
+        assert run(store.delete_notice(leased, sent=True))
+
+    @pytest.mark.parametrize("refused", ["notice", "thread", "day", "hour"])
+    def test_of_a_letter_that_is_not_leased_nothing_is_written(self, store: Store, refused: str) -> None:
+        box, (first, second) = with_letters(store, 2)
+        limits = LetterLimits("a", 1, 1 if refused == "hour" else 9)
+        if refused in ("day", "hour"):
+            assert counts(store, box, first, limits._replace(counter="a" if refused == "day" else "b"))
+        letter = planned(store, box, second, tokens=(token(1),), limits=limits, ends=THIRD, shows=9)
+        if refused == "notice":
+            assert run(store.lease_notice(second, SECOND)) is not None
+        elif refused == "thread":
+            assert isinstance(run(store.lease_letter(first, SECOND, planned(store, box, first))), LeasedNotice)
+        before = waiting_there(store, box), run(store.reply(letter.thread.digest))
+        found = run(store.lease_letter(second, THIRD, letter))
+        assert found == (refused if refused in ("day", "hour") else "changed")
+        assert (waiting_there(store, box), run(store.reply(letter.thread.digest))) == before
+        assert run(store.reply(token(1).digest)) is None
+        if refused in ("notice", "thread"):  # and it was not counted
+            (other,) = with_letters(store, 1, box=box, seed=2)[1]
+            assert counts(store, box, other, limits)
+
+    def test_a_letter_that_several_processes_plan_at_once_is_sent_by_one(
         self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
     ) -> None:
-        box = with_mailbox(store)
-        own = OwnAddress("play@hkoji.example")
+        box, waiting = with_letters(store, 4)
 
-        def turn(letter: int) -> Notice:
-            return Notice("", NoticeEvent.TURN, box.name, "ab" * 16, letter, "", None, "", None, "")
+        async def send(backend: Store, one: WaitingNotice, made: str, at: str) -> LetterIds | None:
+            """Plans a letter until it is leased, or another process has leased it."""
+            while True:
+                thread = await read_thread(backend, box, one.game, at)
+                if thread.versions(notice_of(one)):
+                    return None
+                ids, letter = plan_in(thread, one, made)
+                if isinstance(await backend.lease_letter(one, SECOND, letter), LeasedNotice):
+                    return ids
 
         with opened() as other:
 
-            async def render(letter: int) -> set[LetterIds]:
-                """The ids of one letter, rendered four times at once when the game had moved on between."""
-                threads = [LetterThreads(each, own) for each in (store, other) * 2]
-                tokens = ("abcdefghijklmnopqrstuvwxy" + each for each in "abcd")
-                return set(
-                    await asyncio.gather(
-                        *(
-                            each.ids(box, turn(letter), made, f"2026-12-0{number}T00:00:00Z", answers=None)
-                            for number, (each, made) in enumerate(zip(threads, tokens, strict=True), 1)
-                        )
+            async def race() -> list[LetterIds | None]:
+                made = ("abcdefghijklmnopqrstuvwxy" + each for each in "abcd" * 4)
+                return await asyncio.gather(
+                    *(
+                        send(backend, each, next(made), f"2026-12-0{number}T00:00:00Z")
+                        for each in waiting
+                        for number, backend in enumerate((store, other) * 2, 1)
                     )
                 )
 
-            async def several() -> list[set[LetterIds]]:
-                return list(await asyncio.gather(*(render(letter) for letter in range(1, 5))))
+            found = run(race())
+        ids = [[each for each in found[at : at + 4] if each is not None] for at in range(0, 16, 4)]
+        assert [len(each) for each in ids] == [1, 1, 1, 1]
+        flat = [one for each in ids for one in each]
+        assert len({each.message_id for each in flat}) == 4
+        # Each letter stands behind another one, the first behind none.
+        assert {each.in_reply_to for each in flat} <= {None, *(each.message_id for each in flat)}
+        assert len({each.in_reply_to for each in flat}) == 4
+        # After a crash it is planned again, perhaps when the game has moved on: it is the same.
+        for one, first in zip(waiting, flat, strict=True):
+            thread = run(read_thread(store, box, one.game, THIRD))
+            assert plan_in(thread, one, "b" * 26, answers="<x@y>")[0] == first
 
-            found = run(several())
-        assert [len(each) for each in found] == [1, 1, 1, 1]
-        ids = [one for each in found for one in each]
-        assert len({each.message_id for each in ids}) == 4
-        # Each letter stands behind another one, the first behind none. Rendered again, it is the same.
-        assert {each.in_reply_to for each in ids} <= {None, *(each.message_id for each in ids)}
-        assert len({each.in_reply_to for each in ids}) == 4
-        again = run(LetterThreads(store, own).ids(box, turn(1), "b" * 26, FIRST, answers="<x@y>"))
-        assert again == ids[0]
+    def test_letters_are_counted_by_mailbox_and_day_and_in_all_by_hour(self, store: Store) -> None:
+        box, waiting = with_letters(store, 12)
+        left = iter(waiting)
+
+        def count(channel: str, at: str) -> bool:
+            return counts(store, box, next(left), LetterLimits(channel, 3, 5), at)
+
+        day, hour = "2026-11-21T23:59:59Z", "2026-11-21T22:00:00Z"
+        assert [count("a", hour), count("a", day), count("a", day), count("a", day)] == [True, True, True, False]
+        assert [count("b", day) for _ in range(3)] == [True, True, True]  # five in that hour, with those of a
+        assert not count("c", day)
+        assert count("c", hour)
+        assert count("a", "2026-11-22T00:00:00Z")
+
+    def test_no_more_letters_are_counted_than_allowed_also_of_those_that_are_leased_at_once(
+        self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
+    ) -> None:
+        box, waiting = with_letters(store, 8)
+        limits = LetterLimits("a", 3, 9)
+        run(store.add_identity("key", "origin"))
+        with opened() as other:
+
+            async def lease(backend: Store, one: WaitingNotice) -> object:
+                while True:
+                    thread = await read_thread(backend, box, one.game, FIRST)
+                    letter = replace(plan_in(thread, one, f"{one.seq:026}")[1], limits=limits)
+                    if (found := await backend.lease_letter(one, SECOND, letter)) != "changed":
+                        return found
+
+            async def race() -> list[object]:
+                stores = (store, other) * 4
+                return await asyncio.gather(*(lease(*each) for each in zip(stores, waiting, strict=True)))
+
+            found = run(race())
+        assert sum(isinstance(each, LeasedNotice) for each in found) == 3
+        assert found.count("day") == 5
+
+    def test_with_the_letter_about_its_end_the_tokens_of_a_game_are_good_no_longer(self, store: Store) -> None:
+        box, (waiting,) = with_letters(store, 1)
+        kept = {
+            "turn": token(1, game=waiting.game),
+            "game": token(2, game=waiting.game, purpose="game"),
+            "game, noted": token(3, game=waiting.game, purpose="game", expires=SECOND),
+            "spent": token(4, game=waiting.game, spent=AT),
+            "other game": token(5),
+            "other mailbox": token(6, game=waiting.game, channel="other"),
+        }
+        for each in kept.values():
+            run(store.add_reply(each))
+        letter = planned(store, box, waiting, ends=THIRD)
+        assert isinstance(run(store.lease_letter(waiting, SECOND, letter)), LeasedNotice)
+        now_kept = {name: run(store.reply(each.digest)) for name, each in kept.items()}
+        expected = {
+            **kept,
+            "turn": replace(kept["turn"], spent=letter.at),
+            "game": replace(kept["game"], expires=THIRD),
+        }
+        assert now_kept == expected
+
+    def test_a_letter_that_shows_the_turn_drops_the_waiting_notices_of_it(self, store: Store) -> None:
+        box, waiting = with_letters(store, 3)
+        (other,) = with_letters(store, 1, box=box, seed=2)[1]
+        table = new_game(store, 3)
+        run(store.append(replace(next_line(table, 0), notices=(NewNotice(table.game, 1, "remind1", "bob", FIRST),))))
+        letter = planned(store, box, waiting[0], shows=waiting[1].seq)
+        assert isinstance(run(store.lease_letter(waiting[0], SECOND, letter)), LeasedNotice)
+        left = {each[:3] for each in outbox(store)}
+        # The turn that began after it was planned stays, and so does every other notice.
+        assert left == {
+            (waiting[2].game, waiting[2].seq, "turn"),
+            (other.game, other.seq, "turn"),
+            (table.game, 1, "remind1"),
+        }
 
     # --- mails that have come -------------------------------------------------------------------------------------
 
@@ -698,29 +851,6 @@ class MailContract:
         assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY - 1))) == new
         assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY))) is None
 
-    def test_a_waiting_notice_is_dropped(self, store: Store) -> None:
-        box = with_mailbox(store)
-        tables = [new_game(store, seed) for seed in (1, 2)]
-        for table in tables:
-            told = tuple(NewNotice(table.game, 1, event, "bob", FIRST) for event in ("turn", "remind1"))
-            run(store.append(replace(next_line(table, 0), notices=told)))
-        assert run(store.drop_waiting(tables[0].game, "turn", "other")) == 0
-        assert run(store.drop_waiting(tables[0].game, "turn", box.channel)) == 1
-        assert run(store.drop_waiting(tables[0].game, "turn", box.channel)) == 0
-        left = [(tables[0].game, "remind1"), (tables[1].game, "remind1"), (tables[1].game, "turn")]
-        assert sorted((each[0], each[2]) for each in outbox(store)) == sorted(left)
-
-    def test_letters_are_counted_by_mailbox_and_day_and_in_all_by_hour(self, store: Store) -> None:
-        def count(channel: str, at: str, per_day: int = 3, per_hour: int = 5) -> bool:
-            return run(store.count_letter(channel, at, per_day=per_day, per_hour=per_hour)) == "counted"
-
-        day, hour = "2026-11-21T23:59:59Z", "2026-11-21T22:00:00Z"
-        assert [count("a", hour), count("a", day), count("a", day), count("a", day)] == [True, True, True, False]
-        assert [count("b", day) for _ in range(3)] == [True, True, True]  # five in that hour, with those of a
-        assert not count("c", day)
-        assert count("c", hour)
-        assert count("a", "2026-11-22T00:00:00Z")
-
     # --- drafts and evidence --------------------------------------------------------------------------------------
 
     def test_the_first_draft_of_a_mail_stays(self, store: Store) -> None:
@@ -761,8 +891,10 @@ class MailContract:
         ]
         for each in tokens:
             run(store.add_reply(each))
-        run(store.count_letter(box.channel, FIRST, per_day=1, per_hour=1))
-        run(store.count_letter(box.channel, THIRD, per_day=1, per_hour=1))
+        waiting = with_letters(store, 3, box=box, seed=4)[1]
+        limits = LetterLimits("a", 1, 1)
+        assert counts(store, box, waiting[0], limits, FIRST)
+        assert counts(store, box, waiting[1], limits, THIRD)
 
         def remove(most: int = 100) -> int:
             return run(store.remove_old_mail(THIRD, spent_before=SECOND, ended_before=SECOND, most=most))
@@ -772,7 +904,7 @@ class MailContract:
         assert [run(store.reply(each.digest)) is not None for each in tokens] == [True, False, True, False, True]
         assert [len(run(store.drafts(table.game))) for table in (going, ended, lately)] == [1, 0, 0]
         assert [len(run(store.evidence(table.game, "bob"))) for table in (going, ended, lately)] == [1, 0, 1]
-        assert run(store.count_letter(box.channel, THIRD, per_day=1, per_hour=9)) == "day"
+        assert not counts(store, box, waiting[2], limits, THIRD)
         assert run(store.mailbox(box.channel)) == box
 
     def test_a_mailbox_that_was_only_invited_is_removed_when_that_counts_no_more(self, store: Store) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,11 +11,12 @@ import pytest
 from hkoji_server.store.choices import MOST_BROWSERS, MOST_CHANNELS, PUSH_KIND
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, NewNotice
-from hkoji_server.store.notices import LeasedNotice
+from hkoji_server.store.notices import LeasedNotice, WaitingNotice
 from hkoji_server.store.tables import Channel
 from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.errors import ConflictError, ExistsError
+from tests.support.leases import lease_due, read_due
 from tests.support.loops import run
 from tests.support.rows import a_kept_channel, a_player, a_retired_key, replace
 from tests.support.table import AT, Table
@@ -53,12 +54,19 @@ def turn(table: Table, seq: int = 1, player: str = "bob", **changes: Any) -> New
 
 def leased(store: Store, now: str = FIRST, until: str = SECOND, most: int = 10) -> tuple[LeasedNotice, ...]:
     """The current leases."""
-    return run(store.lease_notices(ALL, now, until, most))
+    return run(lease_due(store, ALL, now, until, most))
+
+
+def due(store: Store, name: str, now: str) -> WaitingNotice:
+    """The next notice to a channel."""
+    found = run(store.due_notice(name, now))
+    assert found is not None
+    return found
 
 
 def rows(store: Store) -> list[tuple[int, str, str]]:
     """Number, event and channel of all notices; nobody may hold any afterwards."""
-    return sorted(each[1:4] for each in leased(store, FAR, "2026-12-31T00:00:00Z", 1000))
+    return sorted(each[1:4] for each in run(read_due(store, ALL, FAR)))
 
 
 class NoticeContract:
@@ -226,20 +234,25 @@ class NoticeContract:
         table = with_channels(store, channel("a"), channel("mail", kind="mail"))
         run(store.append(told(table, turn(table))))
         assert leased(store, AT) == ()
-        (first,) = run(store.lease_notices(["webhook"], FIRST, SECOND, 10))
+        waiting = due(store, "a", FIRST)
+        assert waiting == (table.game, 1, "turn", "a", FIRST, FIRST, 0)
+        first = run(store.lease_notice(waiting, SECOND))
         assert first == LeasedNotice(table.game, 1, "turn", "a", FIRST, SECOND, 1)
-        assert run(store.lease_notices(["webhook"], FIRST, SECOND, 10)) == ()
+        assert run(store.due_notice("a", FIRST)) is None
         assert run(store.next_notice(["webhook"])) == SECOND
         assert run(store.next_notice(["mail"])) == FIRST
-        assert run(store.lease_notices(["webhook"], SECOND, THIRD, 10, of=["mail"])) == ()
-        (second,) = run(store.lease_notices(["webhook"], SECOND, THIRD, 10))
-        assert second == first._replace(until=THIRD, tries=2)
-        for change in (
-            store.delete_notice(first, sent=True),
-            store.put_off_notice(first, FIRST, anew=True),
-            store.give_up_notice(first, FIRST, 1),
-        ):
-            assert not run(change)
+        assert first is not None
+        second = run(store.lease_notice(due(store, "a", SECOND), THIRD))
+        assert second is not None
+        assert second == first._replace(not_before=THIRD, tries=2)
+        for earlier in (waiting, first):
+            for change in (
+                store.lease_notice(earlier, FAR),
+                store.delete_notice(earlier, sent=True),
+                store.put_off_notice(earlier, FIRST, anew=True),
+                store.give_up_notice(earlier, FIRST, 1),
+            ):
+                assert not run(change)
         assert run(store.next_notice(["webhook"])) == THIRD
         assert run(store.delete_notice(second, sent=True))
         assert not run(store.delete_notice(second, sent=True))
@@ -250,21 +263,43 @@ class NoticeContract:
         notices = [turn(table, seq=seq, not_before=at) for seq, at in ((1, THIRD), (2, FIRST), (3, SECOND))]
         run(store.append(told(table, *notices)))
         found = leased(store, THIRD, FAR, 4)
-        assert [each.seq for each in found] == [2, 2, 3, 3]
-        (further,) = run(store.lease_channel("a", THIRD, FAR, 10))
-        assert (further.seq, further.channel, further.tries) == (1, "a", 1)
-        assert [each.channel for each in leased(store, THIRD, FAR)] == ["b"]
+        assert [(each.seq, each.channel) for each in found] == [(2, "a"), (2, "b"), (3, "a"), (3, "b")]
+        further = due(store, "a", THIRD)
+        assert (further.seq, further.channel, further.tries) == (1, "a", 0)
+        assert [each.channel for each in leased(store, THIRD, FAR)] == ["a", "b"]
 
-    def test_two_that_lease_at_once_get_different_notices(self, store: Store) -> None:
+    def test_of_those_that_lease_a_notice_at_once_one_gets_it(
+        self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
+    ) -> None:
         table = with_channels(store, channel("a"))
-        run(store.append(told(table, *(turn(table, seq=seq) for seq in range(40)))))
+        run(store.append(told(table, *(turn(table, seq=seq) for seq in range(10)))))
+        with opened() as other:
 
-        async def race() -> list[Sequence[LeasedNotice]]:
-            return list(await asyncio.gather(*(store.lease_notices(ALL, FIRST, SECOND, 10) for _ in range(4))))
+            async def race() -> list[LeasedNotice | None]:
+                waiting = await store.due_notice("a", FIRST)
+                assert waiting is not None
+                return list(await asyncio.gather(*(each.lease_notice(waiting, SECOND) for each in (store, other) * 2)))
 
-        found = [each.seq for some in run(race()) for each in some]
-        assert len(set(found)) == len(found)
-        assert len(found) + len(leased(store, most=100)) == 40
+            for _ in range(10):
+                assert sum(each is not None for each in run(race())) == 1
+        assert leased(store) == ()
+
+    def test_all_that_is_due_to_a_channel_is_held_back_and_nothing_else(self, store: Store) -> None:
+        table = with_channels(store, channel("a"), channel("b"))
+        told_at = ((1, FIRST), (2, FIRST), (3, FIRST), (4, THIRD))
+        run(store.append(told(table, *(turn(table, seq=seq, not_before=at) for seq, at in told_at))))
+        held = run(store.lease_notice(due(store, "a", FIRST), THIRD))
+        assert held is not None
+        run(store.hold_back("a", FIRST, SECOND))
+        assert run(store.due_notice("a", FIRST)) is None
+        found = leased(store, SECOND, FAR)
+        assert [(each.seq, each.channel, each.due, each.tries) for each in found if each.channel == "a"] == [
+            (2, "a", FIRST, 1),
+            (3, "a", FIRST, 1),
+        ]
+        assert [each.seq for each in found if each.channel == "b"] == [1, 2, 3]
+        assert run(store.delete_notice(held, sent=True))
+        assert [(each.seq, each.channel) for each in leased(store, THIRD, FAR)] == [(4, "a"), (4, "b")]
 
     def test_a_notice_that_is_written_anew_is_none_of_the_lease(self, store: Store) -> None:
         table = with_channels(store, channel("a"))
@@ -276,7 +311,7 @@ class NoticeContract:
         assert not run(store.put_off_notice(held, FIRST, anew=False))
         assert not run(store.give_up_notice(held, FIRST, 1))
         (again,) = leased(store, SECOND, THIRD)
-        assert again == held._replace(due=SECOND, until=THIRD, tries=1)
+        assert again == held._replace(due=SECOND, not_before=THIRD, tries=1)
 
     @pytest.mark.parametrize(("anew", "due", "tries"), [(False, FIRST, 2), (True, SECOND, 1)])
     def test_a_notice_that_is_put_off_is_tried_again(self, store: Store, anew: bool, due: str, tries: int) -> None:
@@ -292,7 +327,7 @@ class NoticeContract:
         telling = ("failing", "turn")
         table = with_channels(store, channel("a", events=telling), channel("b", events=telling), channel("c"))
         run(store.append(told(table, *(turn(table, seq=seq) for seq in range(4)))))
-        mine = run(store.lease_channel("a", FIRST, SECOND, 3))
+        mine = [each for each in leased(store) if each.channel == "a"]
         assert not run(store.give_up_notice(mine[0], THIRD, 2))
         assert run(store.channel("a")) == channel("a", events=telling, failures=1)
         assert run(store.delete_notice(mine[1], sent=False))

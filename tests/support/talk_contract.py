@@ -15,6 +15,7 @@ from hkoji_server.store.talk import TALK_EVENT, LastMessage, NewMessage
 
 from hkoji.errors import ForbiddenError, NotFoundError, TalkClosedError, TooManyError
 from hkoji.log.private_key import PrivateKey
+from tests.support.leases import read_due
 from tests.support.loops import run
 from tests.support.rows import a_kept_channel, a_kept_message, a_player, replace
 from tests.support.table import AT
@@ -124,7 +125,7 @@ class TalkContract:
         with patch("hkoji_server.store.talk.MOST_A_DAY", 1), pytest.raises(TooManyError):
             added(store, talked, "four")
         run(store.delete_message(talked, 3, "alice"))
-        found = run(store.lease_notices(("webhook",), LATER, LATER, 10))
+        found = run(read_due(store, ("webhook",), LATER))
         assert sorted((each.seq, each.event, each.channel) for each in found) == [
             (1, "talk", "of bob"),
             (2, "talk", "of alice"),

@@ -15,6 +15,7 @@ import re
 import smtplib
 import ssl
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from typing import Final, NamedTuple, Protocol
 
@@ -23,10 +24,9 @@ from hkoji.manual.catalogues import load_speaker
 from hkoji_server.log import log
 from hkoji_server.mail.receiving import Bounces, class_of
 from hkoji_server.mail_settings import SmtpServer, SmtpTls
-from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.letter_facts import LetterFacts
-from hkoji_server.service.notices.couriers import Never, Notice, NotNow
-from hkoji_server.store.contract import Store
+from hkoji_server.service.mail.tokens import LetterPlan
+from hkoji_server.service.notices.couriers import Never, Notice, Sending
 from hkoji_server.store.tables import Channel
 
 MOST_AT_ONCE: Final = 20
@@ -168,11 +168,6 @@ def _bytes(text: bytes | str) -> bytes:
     return text if isinstance(text, bytes) else text.encode("ascii", "replace")
 
 
-_PAUSED: Final = 900.0
-"""After how many seconds a letter to a paused mailbox is looked at again."""
-_REMINDERS: Final = (NoticeEvent.REMIND1, NoticeEvent.REMIND2)
-
-
 class LetterTaker(Protocol):
     """Takes letters: a mail server, by `SmtpSubmission`."""
 
@@ -186,8 +181,7 @@ class MailCourier:
     lasting: Final = True
     places: Final = MOST_AT_ONCE
 
-    def __init__(self, store: Store, letters: LetterFacts, submission: LetterTaker, bounces: Bounces) -> None:
-        self._store = store
+    def __init__(self, letters: LetterFacts, submission: LetterTaker, bounces: Bounces) -> None:
         self._letters = letters
         self._submission = submission
         self._bounces = bounces
@@ -196,16 +190,12 @@ class MailCourier:
         """Returns the domain of a mailbox."""
         return target.rpartition("@")[2].lower()
 
-    async def send(self, channel: Channel, notice: Notice) -> None:
-        """Sends a notice as a letter. Raises as `Courier.send` does."""
-        mailbox = await self._store.mailbox(channel.id)
-        if mailbox is None:
-            return
-        if mailbox.paused is not None and notice.event not in _REMINDERS:
-            raise NotNow(_PAUSED)
+    async def plan(self, channel: Channel, notice: Notice) -> Sending | None:
+        """Returns how to send a notice as a letter: see `Courier.plan`."""
         plan = await self._letters.of(channel, notice)
-        if plan is None:
-            return
+        return None if plan is None else Sending(partial(self._send, channel, notice, plan), plan.rows)
+
+    async def _send(self, channel: Channel, notice: Notice, plan: LetterPlan) -> None:
         letter = compose(write_letter(plan.facts, load_speaker(plan.language)), plan.headers)
         try:
             await self._submission.submit(plan.envelope, plan.headers.to, letter)

@@ -42,13 +42,18 @@ from hkoji_server.store.mail_tables import (
 from hkoji_server.store.mail_values import (
     MAIL_KIND,
     PROBE_SECONDS,
+    TURN_EVENT,
     ImapPlace,
+    LetterLimits,
+    LetterRows,
     MailQueue,
     ProbeMail,
     ReplyToken,
+    Unleased,
     WaitingSum,
 )
 from hkoji_server.store.mailboxes import remove_old_mailboxes
+from hkoji_server.store.notices import LeasedNotice, WaitingNotice, lease
 from hkoji_server.store.sql_steps import SqlSteps, holding, transaction
 from hkoji_server.store.tables import GAME, OUTBOX, SERVICE, rows_of
 
@@ -96,51 +101,40 @@ class LetterStore(SqlSteps):
         """Keeps a token that goes out with a letter. Of a known one only `made` changes, if it is later."""
         await self._transaction(lambda connection: add_reply(connection, reply))
 
-    async def change_reply(self, reply: ReplyToken, was: str | None = None) -> bool:
-        """Replaces `expires`, `spent` and `answers` of a token. Returns False if it is not known.
-
-        With `was`, only as long as that is its `answers`; otherwise nothing is changed, and it returns False.
-        """
-        return await self._transaction(lambda connection: change_reply(connection, reply, was))
-
-    @transaction
-    def spend_replies(self, connection: Connection, channel: str, game: str, now: str, *, until: str) -> None:
-        """Notes that the tokens of a game that went to a mailbox are no longer good, because the game is over.
-
-        Those of the purpose `game` are good `until` then, unless that was noted before.
-        """
-        good = (REPLY.c.channel == channel, REPLY.c.game == game, REPLY.c.spent.is_(None))
-        of_game = REPLY.c.purpose == Purpose.GAME.value
-        connection.execute(update(REPLY).where(*good, ~of_game).values(spent=now))
-        connection.execute(update(REPLY).where(*good, of_game, REPLY.c.expires.is_(None)).values(expires=until))
-
     # --- letters --------------------------------------------------------------------------------------------------
 
-    async def drop_waiting(self, game: str, event: str, channel: str) -> int:
-        """Deletes the notices of one event of a game to a channel that were not sent. Returns how many there were."""
-        gone = delete(OUTBOX).where(OUTBOX.c.game == game, OUTBOX.c.event == event, OUTBOX.c.channel == channel)
-        return await self._change(gone)
+    @holding
+    def lease_letter(
+        self, connection: Connection, notice: WaitingNotice, until: str, letter: LetterRows
+    ) -> LeasedNotice | Unleased:
+        """Leases the notice of a letter, and writes all rows of the letter, or changes nothing and returns why.
 
-    @transaction
-    def count_letter(
-        self, connection: Connection, channel: str, now: str, *, per_day: int, per_hour: int
-    ) -> Literal["counted", "day", "hour"]:
-        """Counts a letter to a mailbox; counts nothing if that would be one too many of the day or the hour.
-
-        `per_day` letters a UTC day go to one mailbox, and `per_hour` an hour to all together. Returns which it is.
+        Of a token that is known only `made` changes, if it is later.
         """
-        hour, day = now[:_HOUR], now[:_DAY]
-        total = func.coalesce(func.sum(LETTER_COUNT.c.letters), 0)
-        same_day = (LETTER_COUNT.c.channel == channel, LETTER_COUNT.c.hour >= day, LETTER_COUNT.c.hour < f"{day}U")
-        if connection.execute(select(total).where(*same_day)).scalar_one() >= per_day:
-            return "day"
-        if connection.execute(select(total).where(LETTER_COUNT.c.hour == hour)).scalar_one() >= per_hour:
-            return "hour"
-        place = (LETTER_COUNT.c.hour == hour, LETTER_COUNT.c.channel == channel)
-        counted = update(LETTER_COUNT).where(*place).values(letters=LETTER_COUNT.c.letters + 1)
-        if connection.execute(counted).rowcount == 0:
-            connection.execute(insert(LETTER_COUNT).values(hour=hour, channel=channel, letters=1))
-        return "counted"
+        # All that may be refused stands before the first write. The letters of a game to a mailbox wait for each other
+        # here, and those that are counted for all others that are.
+        thread = select(REPLY.c.answers).where(REPLY.c.digest == letter.thread.digest).with_for_update()
+        if connection.execute(thread).scalar_one_or_none() != letter.was:
+            return "changed"
+        refused = None if letter.limits is None else _refuse(connection, letter.limits, letter.at)
+        if refused is not None:
+            return refused
+        leased = lease(connection, notice, until)
+        if leased is None:
+            return "changed"
+        if letter.limits is not None:
+            _count(connection, letter.limits.counter, letter.at)
+        for each in (letter.thread, *letter.tokens):
+            add_reply(connection, each)
+        if letter.was is not None:
+            change_reply(connection, letter.thread)
+        if letter.ends is not None:
+            _end_tokens(connection, letter.thread, letter.at, letter.ends)
+        if letter.shows is not None:
+            of_game = (OUTBOX.c.game == letter.thread.game, OUTBOX.c.channel == letter.thread.channel)
+            shown = (OUTBOX.c.event == TURN_EVENT, OUTBOX.c.seq <= letter.shows)
+            connection.execute(delete(OUTBOX).where(*of_game, *shown))
+        return leased
 
     @transaction
     def mail_queue(self, connection: Connection, now: str) -> MailQueue:
@@ -248,11 +242,38 @@ def add_reply(connection: Connection, reply: ReplyToken) -> None:
         connection.execute(update(REPLY).where(known).values(made=reply.made))
 
 
-def change_reply(connection: Connection, reply: ReplyToken, was: str | None = None) -> bool:
-    """Changes a token that is known: see `LetterStore.change_reply`."""
+def change_reply(connection: Connection, reply: ReplyToken) -> None:
+    """Replaces `expires`, `spent` and `answers` of a token."""
     values = {"expires": reply.expires, "spent": reply.spent, "answers": reply.answers}
-    known = [REPLY.c.digest == reply.digest] + ([] if was is None else [REPLY.c.answers == was])
-    return connection.execute(update(REPLY).where(*known).values(values)).rowcount == 1
+    connection.execute(update(REPLY).where(REPLY.c.digest == reply.digest).values(values))
+
+
+def _refuse(connection: Connection, limits: LetterLimits, at: str) -> Literal["day", "hour"] | None:
+    """Returns which limit a letter exceeds, if any. Until the transaction ends, nobody else counts letters."""
+    connection.execute(select(SERVICE.c.id).with_for_update())
+    hour, day = at[:_HOUR], at[:_DAY]
+    total = select(func.coalesce(func.sum(LETTER_COUNT.c.letters), 0))
+    same_day = (LETTER_COUNT.c.channel == limits.counter, LETTER_COUNT.c.hour >= day, LETTER_COUNT.c.hour < f"{day}U")
+    if connection.execute(total.where(*same_day)).scalar_one() >= limits.per_day:
+        return "day"
+    return (
+        "hour" if connection.execute(total.where(LETTER_COUNT.c.hour == hour)).scalar_one() >= limits.per_hour else None
+    )
+
+
+def _count(connection: Connection, counter: str, at: str) -> None:
+    place = (LETTER_COUNT.c.hour == at[:_HOUR], LETTER_COUNT.c.channel == counter)
+    counted = update(LETTER_COUNT).where(*place).values(letters=LETTER_COUNT.c.letters + 1)
+    if connection.execute(counted).rowcount == 0:
+        connection.execute(insert(LETTER_COUNT).values(hour=at[:_HOUR], channel=counter, letters=1))
+
+
+def _end_tokens(connection: Connection, thread: ReplyToken, now: str, until: str) -> None:
+    """Notes that the tokens of a game that went to a mailbox are good no longer: see `LetterRows.ends`."""
+    good = (REPLY.c.channel == thread.channel, REPLY.c.game == thread.game, REPLY.c.spent.is_(None))
+    of_game = REPLY.c.purpose == Purpose.GAME.value
+    connection.execute(update(REPLY).where(*good, ~of_game).values(spent=now))
+    connection.execute(update(REPLY).where(*good, of_game, REPLY.c.expires.is_(None)).values(expires=until))
 
 
 def _remove_of_games(connection: Connection, table: Table, over: ColumnElement[bool], most: int) -> int:

@@ -18,6 +18,8 @@ MAIL_KIND: Final = "mail"
 """The kind of the channel of each mailbox."""
 ANSWER_EVENT: Final = "answer"
 """The event of the letter that answers a mail. Its `seq` is the number of the mail, and its game may be empty."""
+TURN_EVENT: Final = "turn"
+"""The event of the letter that says that it is the player's turn."""
 CONFIRM_EVENT: Final = "confirm"
 """The event of the letter that asks the owner of a mailbox to confirm it. Its `seq` is 0 and its game empty."""
 STOPPED_EVENT: Final = "stopped"
@@ -164,6 +166,39 @@ class ReplyToken:
     spent: str | None = None
     """Since when it is no longer good."""
     answers: str = "{}"
+
+
+class LetterLimits(NamedTuple):
+    """By what a letter counts, and of how many: `per_day` a UTC day by this counter, and `per_hour` an hour by all."""
+
+    counter: str
+    per_day: int
+    per_hour: int
+
+
+@dataclass(frozen=True, slots=True)
+class LetterRows:
+    """All that is written when a letter is leased, which was planned at the time `at`.
+
+    `thread` has the letters that its mailbox has got about its game, with this one. `was` are the `answers` of that row
+    when the letter was planned, None without a row. `tokens` are those that the letter shows. It counts by `limits`,
+    None if it does not count.
+    """
+
+    at: str
+    thread: ReplyToken
+    was: str | None
+    tokens: tuple[ReplyToken, ...]
+    limits: LetterLimits | None = None
+    ends: str | None = None
+    """If the game is over, until when its tokens of the purpose `game` are good. Its others are good no longer."""
+    shows: int | None = None
+    """If it shows the turn, up to which entry: waiting notices of the turn up to that would say nothing new."""
+
+
+Unleased = Literal["changed", "day", "hour"]
+"""Why a letter is not leased. `changed`: its notice or its thread is no longer as it was read. `day`, `hour`: it would
+be one too many of that time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,11 @@ at least once.
   that works and wants the event, as they are in that transaction.
 - *Only the holder of a lease sends a notice.* A lease is the time until which nobody else takes it. It ends by itself,
   so a process that dies with a lease only delays the notice.
-- *What has changed meanwhile is not deleted.* A notice that was written anew after it was leased (a larger gift) is
-  another one: its lease has another number, and the holder of the earlier lease neither deletes it nor puts it off.
+- *What has changed meanwhile is not deleted.* A notice that was written anew after it was read or leased (a larger
+  gift) is another one: with the time and the number of tries of the row that was read, nobody leases it, deletes it or
+  puts it off.
+- *A letter is written with its lease.* The lease of a letter, and all rows of the letter, are one transaction before
+  the letter goes out (`LetterStore.lease_letter`).
 
 The rows hold references and times, no cards and no texts. Times are texts of the log.
 """
@@ -44,11 +47,10 @@ RENEWED: Final = ("kind", "due", "not_before", "tries")
 """The columns that a notice takes over that is written anew."""
 
 
-class LeasedNotice(NamedTuple):
-    """A row of the outbox that this process may send until `until`.
+class WaitingNotice(NamedTuple):
+    """A row of the outbox, as it was read: it was to be sent at the time `due`, and was tried `tries` times before.
 
-    It was to be sent at the time `due`, and this is lease number `tries` of it. Each is a tuple, as a
-    lease reads many: it takes 0.2 µs, where a row takes 6.
+    A lease, and any other change of it, says which row was read, and changes nothing if the row is another one by now.
     """
 
     game: str
@@ -56,8 +58,23 @@ class LeasedNotice(NamedTuple):
     event: str
     channel: str
     due: str
-    until: str
+    not_before: str
     tries: int
+
+    @property
+    def tried(self) -> int:
+        """How often it was tried, with this time."""
+        return self.tries + 1
+
+
+class LeasedNotice(WaitingNotice):
+    """A row of the outbox that this process alone may send, until `not_before`. This is lease number `tries` of it."""
+
+    __slots__ = ()
+
+    @property
+    def tried(self) -> int:
+        return self.tries
 
 
 class DueChannel(NamedTuple):
@@ -96,6 +113,13 @@ def _due_channels() -> Select[Any]:
 
 
 _DUE_CHANNELS: Final = _due_channels()
+_DUE: Final = (
+    select(*(OUTBOX.c[name] for name in WaitingNotice._fields))
+    .where(OUTBOX.c.channel == bindparam("b_channel"), OUTBOX.c.not_before <= bindparam("b_now"))
+    .order_by(OUTBOX.c.not_before, OUTBOX.c.game, OUTBOX.c.seq)
+    .limit(literal_column("1"))
+    .offset(literal_column("0"))
+)
 # An append may see a channel that is being removed, and write a notice after the others are deleted.
 _STRAY: Final = ~exists().where(CHANNEL.c.id == OUTBOX.c.channel)
 _ANY_STRAY: Final[Select[Any]] = (
@@ -121,82 +145,65 @@ class NoticeStore(SqlSteps):
             found += await self._read(_DUE_CHANNELS, b_kind=kind, b_now=now, b_limit=most)
         return tuple(map(DueChannel._make, found))
 
-    @holding
-    def lease_notices(
-        self,
-        connection: Connection,
-        kinds: Collection[str],
-        now: str,
-        until: str,
-        most: int,
-        *,
-        of: Collection[str] | None = None,
-    ) -> tuple[LeasedNotice, ...]:
-        """Leases notices that are to be sent by now, those that have waited longest first: at most `most`.
-
-        They are those `of` some channels, or of all channels of these kinds. Notices that another process holds are
-        left out.
-        """
-        leased: list[LeasedNotice] = []
-        # One kind after the other, so that each look is one range of the index.
-        for kind in kinds:
-            found = select(OUTBOX).where(OUTBOX.c.kind == kind, OUTBOX.c.not_before <= now)
-            if of is not None:
-                found = found.where(OUTBOX.c.channel.in_(of))
-            leased += _lease(connection, found, until, most - len(leased))
-        return tuple(leased)
-
-    async def lease_channel(self, channel: str, now: str, until: str, most: int) -> tuple[LeasedNotice, ...]:
-        """Leases further notices of one channel likewise."""
-        found = select(OUTBOX).where(OUTBOX.c.channel == channel, OUTBOX.c.not_before <= now)
-        return await self._holding(lambda connection: tuple(_lease(connection, found, until, most)))
+    async def due_notice(self, channel: str, now: str) -> WaitingNotice | None:
+        """Returns the notice to a channel that is to be sent by now and has waited longest; None if there is none."""
+        return next(map(WaitingNotice._make, await self._read(_DUE, b_channel=channel, b_now=now)), None)
 
     @holding
-    def delete_notice(self, connection: Connection, leased: LeasedNotice, *, sent: bool) -> bool:
+    def lease_notice(self, connection: Connection, notice: WaitingNotice, until: str) -> LeasedNotice | None:
+        """Leases a notice. Returns None if it is no longer as it was read: another process has it, or it is gone."""
+        return lease(connection, notice, until)
+
+    @holding
+    def delete_notice(self, connection: Connection, notice: WaitingNotice, *, sent: bool) -> bool:
         """Deletes a notice. If it was `sent`, the failures of its channel are forgotten.
 
-        Returns False if it is no longer as it was leased; then it stays.
+        Returns False if it is no longer as it was read or leased; then it stays.
         """
         if sent:
-            failed = (CHANNEL.c.id == leased.channel, CHANNEL.c.failures > 0)
+            failed = (CHANNEL.c.id == notice.channel, CHANNEL.c.failures > 0)
             connection.execute(update(CHANNEL).where(*failed).values(failures=0))
-        return connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount == 1
+        return connection.execute(delete(OUTBOX).where(*_as_read(notice))).rowcount == 1
 
-    async def put_off_notice(
-        self, leased: LeasedNotice, not_before: str, *, anew: bool = False, tried: bool = True
-    ) -> bool:
-        """Gives a lease back: the notice is sent at that time or later.
+    async def put_off_notice(self, notice: WaitingNotice, not_before: str, *, anew: bool = False) -> bool:
+        """Has a notice sent at that time or later; a lease of it ends. This time counts among its tries.
 
-        With `anew` it counts as due only then, and as not tried before. If it was not `tried`, this lease does not
-        count. Returns False, and changes nothing, if it is no longer as it was leased.
+        With `anew` it counts as due only then, and as not tried before. Returns False, and changes nothing, if it is no
+        longer as it was read or leased.
         """
-        values: dict[str, Any] = {"not_before": not_before, "tries": leased.tries - (not tried)}  # Any: column values
+        values: dict[str, Any] = {"not_before": not_before, "tries": notice.tried}  # Any: column values
         if anew:
             values.update(due=not_before, tries=0)
-        put_off = update(OUTBOX).where(*_as_leased(leased)).values(values)
+        put_off = update(OUTBOX).where(*_as_read(notice)).values(values)
         return await self._change(put_off) == 1
 
+    async def hold_back(self, channel: str, now: str, not_before: str) -> None:
+        """Has all notices to a channel that are to be sent by now sent at that time or later."""
+        due = (OUTBOX.c.channel == channel, OUTBOX.c.not_before <= now)
+        await self._change(update(OUTBOX).where(*due).values(not_before=not_before))
+
     @within("_holding", wakes=True)
-    def give_up_notice(self, connection: Connection, leased: LeasedNotice, now: str, most: int) -> bool:
+    def give_up_notice(self, connection: Connection, notice: WaitingNotice, now: str, most: int) -> bool:
         """Deletes a notice that could not be sent, and counts a failure of its channel.
 
         After `most` failures in a row the channel is off: what was to be sent to it is deleted, and a notice of the
         event `failing` for each other channel of its player that wants it is written, at the same game and number.
-        Returns whether the channel has been turned off by this. A notice that is no longer as it was leased stays.
+        Returns whether the channel has been turned off by this. If the notice is no longer as it was read or leased, it
+        stays.
         """
-        place = select(CHANNEL.c.player, CHANNEL.c.failures, CHANNEL.c.off).where(CHANNEL.c.id == leased.channel)
+        place = select(CHANNEL.c.player, CHANNEL.c.failures, CHANNEL.c.off).where(CHANNEL.c.id == notice.channel)
         found = connection.execute(place.with_for_update()).first()
-        if connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount != 1 or found is None:
+        if connection.execute(delete(OUTBOX).where(*_as_read(notice))).rowcount != 1 or found is None:
             return False
         player, failures, off = found
         if off is not None:
             return False
         turned_off = bool(failures + 1 >= most)
         values = {"failures": failures + 1, "off": now if turned_off else None}
-        connection.execute(update(CHANNEL).where(CHANNEL.c.id == leased.channel).values(values))
+        connection.execute(update(CHANNEL).where(CHANNEL.c.id == notice.channel).values(values))
         if turned_off:
-            connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == leased.channel))
-            add_notices(connection, [NewNotice(leased.game, leased.seq, "failing", player, now)])
+            connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == notice.channel))
+            add_notices(connection, [NewNotice(notice.game, notice.seq, "failing", player, now)])
         return turned_off
 
     async def remove_stray_notices(self) -> int:
@@ -264,21 +271,12 @@ def writing(dialect: str) -> Insert:
     return upsert.on_conflict_do_update(index_elements=KEY, set_=renewed)
 
 
-def _lease(connection: Connection, found: Select[Any], until: str, most: int) -> list[LeasedNotice]:
-    # On PostgreSQL two processes that look at once get different rows. On SQLite one writes at a time.
-    found = found.order_by(OUTBOX.c.not_before).limit(most).with_for_update(skip_locked=True)
-    leased = [
-        LeasedNotice(row.game, row.seq, row.event, row.channel, row.due, until, row.tries + 1)
-        for row in connection.execute(found)
-    ]
-    for each in leased:
-        connection.execute(update(OUTBOX).where(*_key(each)).values(not_before=until, tries=each.tries))
-    return leased
+def lease(connection: Connection, notice: WaitingNotice, until: str) -> LeasedNotice | None:
+    """Leases a notice: see `NoticeStore.lease_notice`."""
+    leased = LeasedNotice(*notice)._replace(not_before=until, tries=notice.tried)
+    taken = update(OUTBOX).where(*_as_read(notice)).values(not_before=until, tries=leased.tries)
+    return leased if connection.execute(taken).rowcount == 1 else None
 
 
-def _key(leased: LeasedNotice) -> tuple[ColumnElement[bool], ...]:
-    return tuple(OUTBOX.c[name] == getattr(leased, name) for name in KEY)
-
-
-def _as_leased(leased: LeasedNotice) -> tuple[ColumnElement[bool], ...]:
-    return (*_key(leased), OUTBOX.c.not_before == leased.until, OUTBOX.c.tries == leased.tries)
+def _as_read(notice: WaitingNotice) -> tuple[ColumnElement[bool], ...]:
+    return tuple(OUTBOX.c[name] == getattr(notice, name) for name in (*KEY, "not_before", "tries"))

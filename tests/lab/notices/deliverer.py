@@ -20,7 +20,7 @@ from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.notice_rules import SEND
 from hkoji_server.service.notices import delivery
 from hkoji_server.service.notices import delivery as notice_delivery
-from hkoji_server.service.notices.couriers import Courier, Notice
+from hkoji_server.service.notices.couriers import Courier, DirectCourier, Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.notices.guarded_post import GuardedPoster
 from hkoji_server.service.notices.push import PushCourier
@@ -29,6 +29,7 @@ from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.choices import PUSH_KIND
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import parse_location
+from hkoji_server.store.notices import LeasedNotice
 from hkoji_server.store.open_store import open_store
 from hkoji_server.store.tables import Channel
 
@@ -39,15 +40,15 @@ from tests.support.timed_laboratory import PlantedFault
 
 def _deleted_before_sent() -> None:
     """A notice is deleted when it is leased."""
-    lease = Store.lease_notices
+    lease = Store.lease_notice
 
-    async def lease_and_delete(self: Any, *given: Any, **named: Any) -> Any:  # Any: as in the original, here and below
-        found = await lease(self, *given, **named)
-        for each in found:
-            await self.delete_notice(each, sent=False)
-        return found
+    async def lease_and_delete(self: Any, *given: Any) -> Any:  # Any: as in the original, here and below
+        leased = await lease(self, *given)
+        if leased is not None:
+            await self.delete_notice(leased, sent=False)
+        return leased
 
-    patch.object(Store, "lease_notices", lease_and_delete).start()
+    patch.object(Store, "lease_notice", lease_and_delete).start()
 
 
 def _stale_are_sent() -> None:
@@ -57,12 +58,11 @@ def _stale_are_sent() -> None:
 
 def _no_lease() -> None:
     """A lease ends at once."""
-    lease = Store.lease_notices
 
-    async def lease_for_nothing(self: Any, kinds: Any, now: str, until: str, most: int, **named: Any) -> Any:
-        return await lease(self, kinds, now, now, most, **named)
+    async def lease_for_nothing(_: Any, notice: Any, until: str) -> Any:  # as in the original
+        return LeasedNotice(*notice)
 
-    patch.object(Store, "lease_notices", lease_for_nothing).start()
+    patch.object(Store, "lease_notice", lease_for_nothing).start()
 
 
 PLANTED: Final[dict[str, PlantedFault]] = {
@@ -90,7 +90,7 @@ class Kills:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class KilledCourier:
+class KilledCourier(DirectCourier):
     """Sends ids to a receiver at `port`. Before and after each it kills its process with a probability."""
 
     lasting = False

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -21,7 +22,8 @@ from hkoji_server.mail_settings import MailDelimiter
 from hkoji_server.service.games.keeper import HeldSeeds, Keeper
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.parts import make_game_parts
-from hkoji_server.service.notices.couriers import Later, Notice
+from hkoji_server.service.mail.tokens import LetterPlan
+from hkoji_server.service.notices.couriers import Later, Notice, Sending
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import RateLimits
@@ -111,24 +113,29 @@ class ListCourier:
         """All mailboxes are at one provider."""
         return ""
 
-    async def send(self, channel: Channel, notice: Notice) -> None:
-        """Sends a notice as a letter."""
-        try:
-            await self._send(channel, notice)
-        except Later:
-            raise
-        except Exception as error:
-            self.faults.append(error)
-            raise
+    async def plan(self, channel: Channel, notice: Notice) -> Sending | None:
+        """Returns how to send a notice as a letter."""
+        with self._noting():
+            plan = await self.world.parts.letters.of(channel, notice)
+        return None if plan is None else Sending(partial(self._send, notice, plan), plan.rows)
 
-    async def _send(self, channel: Channel, notice: Notice) -> None:
-        plan = await self.world.parts.letters.of(channel, notice)
-        if plan is not None:
+    async def _send(self, notice: Notice, plan: LetterPlan) -> None:
+        with self._noting():
             raw = compose(write_letter(plan.facts, load_speaker(plan.language)), plan.headers)
             self.world.mailbox(plan.headers.to).letters.append(raw)
             self.world.after_letter()
             self.sent.append(notice.event.value)
             self.envelopes.append(plan.envelope)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except Later:
+            raise
+        except Exception as error:
+            self.faults.append(error)
+            raise
 
 
 @dataclass

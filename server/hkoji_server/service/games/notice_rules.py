@@ -22,7 +22,7 @@ from hkoji.log.mail_claim import MAIL, NO_MAIL
 from hkoji.referee import RefereedGame
 from hkoji_server.service.players.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings
 from hkoji_server.store.game_values import NewNotice
-from hkoji_server.store.notices import LeasedNotice
+from hkoji_server.store.notices import WaitingNotice
 
 
 class NoticeEvent(StrEnum):
@@ -207,9 +207,9 @@ SEND: Final = Verdict()
 DROP: Final = Verdict(dropped=True)
 
 
-def judge(leased: LeasedNotice, player: str, game: ToldGame, settings: ChannelSettings, now: str) -> Verdict:
+def judge(notice: WaitingNotice, player: str, game: ToldGame, settings: ChannelSettings, now: str) -> Verdict:
     """Returns what becomes of a notice at the time `now`. It is dropped if what it tells is no longer so."""
-    event = NoticeEvent(leased.event)
+    event = NoticeEvent(notice.event)
     if _stale(event, player, game, now):
         return DROP
     if (before := REMINDERS.get(event)) is not None:
@@ -219,10 +219,10 @@ def judge(leased: LeasedNotice, player: str, game: ToldGame, settings: ChannelSe
             return Verdict(at=wanted, anew=True)
         wanted = now
     else:
-        wanted = max(now, _with_digest(event, leased.due, game, settings))
+        wanted = max(now, _with_digest(event, notice.due, game, settings))
     at = settings.after_quiet(wanted)
     # A notice that was tried before keeps the time at which it was due, or it would be tried for ever.
-    return SEND if at <= now else Verdict(at=at, anew=leased.tries == 1)
+    return SEND if at <= now else Verdict(at=at, anew=notice.tries == 1)
 
 
 def _stale(event: NoticeEvent, player: str, game: ToldGame, now: str) -> bool:

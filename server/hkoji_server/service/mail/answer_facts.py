@@ -50,7 +50,7 @@ from hkoji.rules.registry import DEFAULT
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart
 from hkoji_server.service.mail.commands import CODE_SECONDS, COMMANDS, command_fields
 from hkoji_server.service.mail.seat_games import SeatGame, SeatGames, mails_of
-from hkoji_server.service.mail.tokens import MailTokens, answered_by
+from hkoji_server.service.mail.tokens import LetterTokens, MailTokens, answered_by
 from hkoji_server.service.players.held_players import what_of
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_tables import IncomingMail
@@ -71,15 +71,15 @@ _IN_GAME: Final = (
 """The parts that are about a game."""
 
 
-class _Asked(NamedTuple):
-    """A part of an answer that is to be rendered, and what it is rendered from."""
+class Answered(NamedTuple):
+    """From which the parts of an answer are rendered: the same for all. `tokens` gets those that they show."""
 
-    part: AnswerPart
     mailbox: Mailbox
     game: SeatGame | None
     mail: IncomingMail
     now: str
     seat: SeatFacts | None
+    tokens: LetterTokens
 
 
 class AnswerFacts:
@@ -92,19 +92,16 @@ class AnswerFacts:
         self._own = own
         self._origin = origin
 
-    async def of(
-        self, part: AnswerPart, mailbox: Mailbox, game: SeatGame | None, mail: IncomingMail, now: str
-    ) -> OneLetter | None:
+    async def of(self, part: AnswerPart, asked: Answered) -> OneLetter | None:
         """Returns what a letter says about one part of an answer; None if it says nothing."""
+        mailbox, game, now, seat = asked.mailbox, asked.game, asked.now, asked.seat
         if mailbox.state == "moved":  # the player's letters go to another mailbox, whose mail this has answered
             return LeftFacts(mailbox.name, self._origin)
-        seat = None if game is None else await self._games.facts(mailbox, game, now)
-        asked = _Asked(part, mailbox, game, mail, now, seat)
         match part.kind:
             case AnswerKind.WELCOME:
                 return await self._welcome(asked)
             case AnswerKind.CONFIRMED:
-                return await self._confirmed(asked)
+                return await self._confirmed(ConfirmWhat(part.text("what")), asked)
             case AnswerKind.CODE:
                 return await self._code(asked)
             case AnswerKind.CURRENT:
@@ -120,14 +117,14 @@ class AnswerFacts:
                 return RulesFacts(name, page(name, mailbox.lang, width=_WIDTH, commands=False), seat)
             case AnswerKind.SETTING:
                 name = part.text("name")
-                value = await self._commands(mailbox, now) if name == COMMANDS else part.text("value")
+                value = await self._commands(asked) if name == COMMANDS else part.text("value")
                 return SettingFacts(name, value, mailbox.zone)
         if game is None or seat is None:
             # A part about a game may answer a mail about none: the list has the games.
-            return await self._list_games(mailbox, now) if part.kind in _IN_GAME else _anywhere(asked)
+            return await self._list_games(mailbox, now) if part.kind in _IN_GAME else _anywhere(part, asked)
         if part.kind is AnswerKind.EVIDENCE:
             return EvidenceFacts(seat, await mails_of(self._store, game.lines, mailbox.name))
-        return _in_game(part, game, seat) if part.kind in _IN_GAME else _anywhere(asked)
+        return _in_game(part, game, seat) if part.kind in _IN_GAME else _anywhere(part, asked)
 
     async def invitation(self, mailbox: Mailbox, game: SeatGame, now: str) -> OneLetter | None:
         """Returns the invitation to a game that the owner of a mailbox can still join; None if they cannot."""
@@ -152,19 +149,19 @@ class AnswerFacts:
 
     # --- of any game ----------------------------------------------------------------------------------------------
 
-    async def _welcome(self, asked: _Asked) -> OneLetter | None:
+    async def _welcome(self, asked: Answered) -> OneLetter | None:
         mailbox = asked.mailbox
         certificates = await self._store.certificates(mailbox.held_key)
         return WelcomeFacts(
             name=mailbox.name,
             mailbox=mailbox.address,
             origin=self._origin,
-            commands=await self._commands(mailbox, asked.now),
+            commands=await self._commands(asked),
             salt=certificates[0].salt,
             seat=asked.seat,
         )
 
-    async def _code(self, asked: _Asked) -> OneLetter | None:
+    async def _code(self, asked: Answered) -> OneLetter | None:
         name, mail = asked.mailbox.name, asked.mail
         player = await self._store.player(name)
         held = player is not None and await self._store.held_key(player.key) is not None
@@ -179,12 +176,11 @@ class AnswerFacts:
             asked.mailbox.zone,
         )
 
-    async def _commands(self, mailbox: Mailbox, now: str) -> str:
+    async def _commands(self, asked: Answered) -> str:
         """Returns the command address; empty if addresses have no token."""
         if not self._own.delimiter:
             return ""
-        issued = await self._tokens.issue(command_fields(mailbox), mailbox, now)
-        return self._own.with_token(issued.text)
+        return self._own.with_token(await asked.tokens.issue(command_fields(asked.mailbox)))
 
     async def _list_games(self, mailbox: Mailbox, now: str) -> OneLetter:
         return GamesFacts(mailbox.name, await self._rows(mailbox), now, mailbox.zone)
@@ -193,17 +189,15 @@ class AnswerFacts:
         """Returns the running games of a player. The name of who does not play yet may be somebody else's."""
         return await self._games.rows(mailbox.name) if mailbox.plays else ()
 
-    async def _confirmed(self, asked: _Asked) -> OneLetter | None:
-        mailbox, what = asked.mailbox, ConfirmWhat(asked.part.text("what"))
+    async def _confirmed(self, what: ConfirmWhat, asked: Answered) -> OneLetter | None:
+        mailbox = asked.mailbox
         facts = ConfirmedFacts(what, mailbox.name, self._origin, asked.now, mailbox.address, orders=mailbox.orders)
         if what is ConfirmWhat.SILENCE:
             return facts
         certificates = await self._store.certificates(mailbox.held_key) if mailbox.held_key else ()
         salt = certificates[0].salt if certificates else ""
         rows = await self._rows(mailbox)
-        return facts._replace(
-            commands=await self._commands(mailbox, asked.now), salt=salt, rows=rows, zone=mailbox.zone
-        )
+        return facts._replace(commands=await self._commands(asked), salt=salt, rows=rows, zone=mailbox.zone)
 
     async def stopped(self, mailbox: Mailbox, now: str) -> StoppedFacts:
         """Returns what is said to the owner of a mailbox who wants no more letters."""
@@ -213,7 +207,7 @@ class AnswerFacts:
             seats.append(await self._games.facts(mailbox, game, now))
         return StoppedFacts(mailbox.name, tuple(seats))
 
-    async def _current(self, asked: _Asked) -> OneLetter | None:
+    async def _current(self, asked: Answered) -> OneLetter | None:
         game, seat = asked.game, asked.seat
         if game is None or seat is None:
             return await self._list_games(asked.mailbox, asked.now)
@@ -289,8 +283,8 @@ def _turn_over(after: int | None, game: SeatGame, seat: SeatFacts) -> OneLetter:
 # --- with or without a game -------------------------------------------------------------------------------------------
 
 
-def _anywhere(asked: _Asked) -> OneLetter | None:
-    part, mailbox, seat = asked.part, asked.mailbox, asked.seat
+def _anywhere(part: AnswerPart, asked: Answered) -> OneLetter | None:
+    mailbox, seat = asked.mailbox, asked.seat
     waits = _waits(mailbox) if seat is None else None
     match part.kind:
         case AnswerKind.NOT_DONE:

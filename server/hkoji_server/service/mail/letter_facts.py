@@ -1,11 +1,13 @@
 """Letters when they are sent: made from the game, the mailbox, and the result of the mail that they answer.
 
-The outbox has references only. So a letter is as the game is now, and the service keeps no letter. Making a letter has
-no effect that a second time would not have: its token is the same, and so is its id.
+The outbox has references only. So a letter is as the game is now, and the service keeps no letter. A letter is planned
+from reads alone. A plan has the rows of the letter, which are written with its lease. A letter that is planned again
+has the same token and the same id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -24,11 +26,19 @@ from hkoji.mail.letters.page import OneLetter
 from hkoji.mail.letters.writing import SHOW_TURN, Facts, ManyFacts
 from hkoji.mail.tokens import Purpose, TokenFields
 from hkoji_server.service.games.notice_rules import NoticeEvent
-from hkoji_server.service.mail.answer_facts import AnswerFacts, again_token
-from hkoji_server.service.mail.cases import AnswerKind, counter_of, is_last, read_result
+from hkoji_server.service.mail.answer_facts import Answered, AnswerFacts, again_token
+from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, counter_of, is_last, read_result
 from hkoji_server.service.mail.commands import COMMANDS, command_fields, stop_fields
 from hkoji_server.service.mail.seat_games import SeatGame, SeatGames
-from hkoji_server.service.mail.tokens import LetterPlan, LetterThreads, MailTokens, is_good, read_fields, thread_id
+from hkoji_server.service.mail.tokens import (
+    LetterPlan,
+    LetterTokens,
+    MailTokens,
+    is_good,
+    read_fields,
+    read_thread,
+    thread_id,
+)
 from hkoji_server.service.notices.couriers import Notice, NotNow
 from hkoji_server.service.players.held_players import (
     asked_fields,
@@ -42,7 +52,7 @@ from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_tables import IncomingMail
-from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, UNASKED_DAYS, Mailbox
+from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, UNASKED_DAYS, LetterLimits, LetterRows, Mailbox
 from hkoji_server.store.tables import Channel
 
 _CARDLESS: Final = (NoticeEvent.INVITED, NoticeEvent.DECLINED)
@@ -52,19 +62,21 @@ AFTER_END_SECONDS: Final = 180 * DAY
 """For how long the letters of a game that is over can be answered with a command about it."""
 MOST_VERSIONS: Final = 3
 """How many letters about one entry tell of gifts of time, and how many of wishes to call the game off."""
-_FULL: Final = 600.0
-"""After how many seconds a letter is tried again that was one too many in the last hour."""
+_PAUSED: Final = 900.0
+"""After how many seconds a letter to a paused mailbox is looked at again."""
+_REMINDERS: Final = (NoticeEvent.REMIND1, NoticeEvent.REMIND2)
 
 
 class _Drafted(NamedTuple):
-    """The facts of a letter, the token to which it is answered, and the mail that it answers."""
+    """The facts of a letter, the token to which it is answered, and the mail that it answers, with its parts."""
 
     facts: Facts
     fields: TokenFields
     expires: str | None = None
-    shows_turn: bool = False
-    """Whether it is a letter about the turn too, so that another one would say nothing new."""
+    shows: int | None = None
+    """If it is a letter about the turn too, the last entry that it knows: another one would say nothing new."""
     mail: IncomingMail | None = None
+    parts: Sequence[AnswerPart] = ()
     over: bool = False
     """Whether the game is over."""
     version: str = ""
@@ -96,73 +108,68 @@ class LetterFacts:
         self._own = own
         self._origin = origin
         self._settings = settings
-        self._threads = LetterThreads(store, own)
         self._answers = AnswerFacts(store, games, tokens, own=own, origin=origin)
-        self._shown: dict[str, str] = {}
-        """For each mailbox the turn that an answer has shown: its letter may have been leased together with that."""
 
     async def of(self, channel: Channel, notice: Notice) -> LetterPlan | None:
-        """Returns what the letter for a notice says now, and its addresses; None if there is nothing to say.
+        """Returns what the letter for a notice says now, its addresses, and the rows that are written with its lease.
 
-        Raises `NotNow` if too many letters have gone out, `StorageError`, `ClockError`.
+        Returns None if there is nothing to say. Nothing is written. Raises `NotNow` if the letters of the mailbox are
+        paused, `StorageError`, `ClockError`.
         """
         mailbox = await self._store.mailbox(channel.id)
         if mailbox is None:
             return None
+        if mailbox.paused is not None and notice.event not in _REMINDERS:
+            raise NotNow(_PAUSED)
         now = await self._time.now()
-        drafted = await self._draft(mailbox, notice, now)
+        tokens = LetterTokens(self._tokens, mailbox, now)
+        drafted = await self._draft(mailbox, notice, tokens, now)
         if drafted is None:
             return None
-        versions = await self._threads.versions(mailbox, notice)
+        thread = await read_thread(self._store, mailbox, notice.game, now)
+        versions = thread.versions(notice)
         again = drafted.version in versions
-        if not again and (len(versions) >= MOST_VERSIONS or not await self._admit(mailbox, notice, drafted, now)):
+        if not again and len(versions) >= MOST_VERSIONS:
             return None
-        issued = await self._tokens.issue(drafted.fields, mailbox, now, expires=drafted.expires)
-        if drafted.over:
-            # Nobody asks for what the game is over for; words that belong to no turn are read all the same.
-            await self._store.spend_replies(channel.id, notice.game, now, until=add_seconds(now, AFTER_END_SECONDS))
-        stop = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
+        token, stop = await tokens.issue(drafted.fields, drafted.expires), await tokens.issue(stop_fields(mailbox))
         answers = None if drafted.mail is None else drafted.mail.message_id or None
-        ids = await self._threads.ids(mailbox, notice, issued.text, now, answers=answers, version=drafted.version)
-        # A letter that was sent before may have been read when it was not the reader's turn, and is not shown twice.
-        if drafted.shows_turn and not again:
-            self._shown[channel.id] = _turn_of(drafted.fields)
-            await self._store.drop_waiting(notice.game, NoticeEvent.TURN.value, channel.id)
+        ids, letters = thread.add(self._own, notice, token, answers, drafted.version)
         headers = LetterHeaders(
             to=mailbox.address,
             sender=self._own.mailbox,
-            reply_to=self._own.with_token(issued.text),
+            reply_to=self._own.with_token(token),
             message_id=ids.message_id,
             at=ids.at,
             event=notice.event.value,
-            stop_url=f"{self._origin}/v1/mail/stop/{stop.text}",
-            stop_address=self._own.with_token(stop.text),
+            stop_url=f"{self._origin}/v1/mail/stop/{stop}",
+            stop_address=self._own.with_token(stop),
             answer=notice.event is NoticeEvent.ANSWER,
             in_reply_to=ids.in_reply_to,
             thread=thread_id(notice.game, self._own),
-            stop_id=None if self._own.delimiter else self._own.message_id("stop", 0, stop.text),
+            stop_id=None if self._own.delimiter else self._own.message_id("stop", 0, stop),
         )
-        return LetterPlan(drafted.facts, mailbox.lang, headers, self._own.bounce(issued.text))
+        rows = LetterRows(
+            at=now,
+            thread=letters,
+            was=None if thread.kept is None else thread.kept.answers,
+            tokens=tuple(tokens.rows.values()),
+            limits=None if again else self._limits(mailbox, notice, drafted),
+            # Nobody asks for what the game is over for; words that belong to no turn are read all the same.
+            ends=add_seconds(now, AFTER_END_SECONDS) if drafted.over else None,
+            # A letter that was sent before may have been read when it was not the reader's turn.
+            shows=None if again else drafted.shows,
+        )
+        return LetterPlan(drafted.facts, mailbox.lang, headers, self._own.bounce(token), rows)
 
-    async def _admit(self, mailbox: Mailbox, notice: Notice, drafted: _Drafted, now: str) -> bool:
-        """Counts a letter, and returns whether it may be sent. Raises `NotNow`."""
-        if notice.event is NoticeEvent.TURN:
-            return self._shown.get(mailbox.channel) != _turn_of(drafted.fields)
-        parts = () if drafted.mail is None else read_result(drafted.mail.result)
-        counter = counter_of(mailbox.channel, notice.event, drafted.mail, parts)
+    def _limits(self, mailbox: Mailbox, notice: Notice, drafted: _Drafted) -> LetterLimits | None:
+        counter = counter_of(mailbox.channel, notice.event, drafted.mail, drafted.parts)
         if counter is None:
-            return True
-        per_day, per_hour = self._settings.mail_per_day, self._settings.mail_per_hour
-        match await self._store.count_letter(counter, now, per_day=per_day, per_hour=per_hour):
-            case "day":
-                return False
-            case "hour":
-                raise NotNow(_FULL)
-        return True
+            return None
+        return LetterLimits(counter, self._settings.mail_per_day, self._settings.mail_per_hour)
 
-    async def _draft(self, mailbox: Mailbox, notice: Notice, now: str) -> _Drafted | None:
+    async def _draft(self, mailbox: Mailbox, notice: Notice, tokens: LetterTokens, now: str) -> _Drafted | None:
         if notice.event is NoticeEvent.ANSWER:
-            return await self._answer(mailbox, notice, now)
+            return await self._answer(mailbox, notice, tokens, now)
         if notice.event is NoticeEvent.CONFIRM:
             return self._confirm(mailbox, now)
         if notice.event is NoticeEvent.STOPPED:
@@ -188,7 +195,7 @@ class LetterFacts:
 
     # --- answers --------------------------------------------------------------------------------------------------
 
-    async def _answer(self, mailbox: Mailbox, notice: Notice, now: str) -> _Drafted | None:
+    async def _answer(self, mailbox: Mailbox, notice: Notice, tokens: LetterTokens, now: str) -> _Drafted | None:
         mail = await self._store.incoming(notice.seq)
         if mail is None or not mail.result:
             return None
@@ -197,38 +204,39 @@ class LetterFacts:
         silent = is_silent(mailbox, now) and mailbox.state in _PLAYERS
         if silent:
             mailbox = replace(mailbox, cards=False)
-        letters = [await self._answers.of(each, mailbox, game, mail, now) for each in parts]
+        seat = None if game is None else await self._games.facts(mailbox, game, now)
+        answered = Answered(mailbox, game, mail, now, seat, tokens)
+        letters = [await self._answers.of(each, answered) for each in parts]
         said = tuple(each for each in letters if each is not None)
         if not said:
             return None
         if is_last(parts) and all(each.kind is not AnswerKind.ASKED_BACK for each in parts):
             said = (*said, LastTodayFacts(add_seconds(f"{now[:10]}T00:00:00Z", DAY), now, mailbox.zone))
         if silent:
-            return (await self._ask_after_silence(mailbox, game, now, *said))._replace(mail=mail)
+            drafted = await self._ask_after_silence(mailbox, game, now, *said)
+        else:
+            drafted = await self._answered(answered, parts, said)
+        return drafted._replace(mail=mail, parts=parts)
+
+    async def _answered(self, answered: Answered, parts: Sequence[AnswerPart], said: tuple[OneLetter, ...]) -> _Drafted:
+        mailbox, game, mail, now = answered[:4]
         facts: Facts = said[0] if len(said) == 1 else ManyFacts(said)
         for each in parts:
             if each.kind is AnswerKind.ASKED_BACK:
-                fields, until = again_token(each, mailbox, game, mail)
-                return _Drafted(facts, fields, until, mail=mail)
+                return _Drafted(facts, *again_token(each, mailbox, game, mail))
             if each.kind is AnswerKind.LOCKED and mailbox.state == "locked":
-                until = add_seconds(mail.received, CONFIRM_SECONDS)
-                return _Drafted(facts, unlock_fields(mailbox, mail.digest), until, mail=mail)
+                return _Drafted(facts, unlock_fields(mailbox, mail.digest), add_seconds(mail.received, CONFIRM_SECONDS))
         if not self._own.delimiter and any(
             each.kind is AnswerKind.SETTING and each.text("name") == COMMANDS for each in parts
         ):
-            return _Drafted(facts, command_fields(mailbox), mail=mail)  # this letter is in the place of an address
+            return _Drafted(facts, command_fields(mailbox))  # this letter is in the place of an address
         if game is None:
             until = asked_until(mailbox) if mailbox.state == "asked" else None
-            return _Drafted(facts, _fields_without_game(mailbox), until, mail=mail)
-        over = game.course.finished
+            return _Drafted(facts, _fields_without_game(mailbox), until)
+        fields = await self._asked_again(mail, mailbox, game, now) or _fields_of(mailbox, game)
         shows_turn = game.owes_move and game.signs and any(isinstance(each, SHOW_TURN) for each in said)
-        return _Drafted(
-            facts,
-            await self._asked_again(mail, mailbox, game, now) or _fields_of(mailbox, game),
-            shows_turn=shows_turn,
-            mail=mail,
-            over=over,
-        )
+        shows = game.lines[-1].entry.seq if shows_turn else None
+        return _Drafted(facts, fields, over=game.course.finished, shows=shows)
 
     async def _asked_again(self, mail: IncomingMail, mailbox: Mailbox, game: SeatGame, now: str) -> TokenFields | None:
         """Returns what the token is for that a mail was sent to, if an order was asked back with it and still can come.
@@ -339,7 +347,3 @@ def _fields_without_game(mailbox: Mailbox) -> TokenFields:
     if mailbox.state in ("invited", "blocked"):
         return TokenFields(Purpose.INVITE, mailbox.name)
     return command_fields(mailbox)
-
-
-def _turn_of(fields: TokenFields) -> str:
-    return f"{fields.game} {fields.seq}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -36,7 +36,7 @@ from hkoji.mail.tokens import (
 from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.service.players.held_players import can_confirm
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import Mailbox, ReplyToken
+from hkoji_server.store.mail_values import LetterRows, Mailbox, ReplyToken
 
 CODE_DIGITS: Final = 40
 """How many hex digits a code for a key of a player's own has, like one of the operator's."""
@@ -94,13 +94,28 @@ class MailTokens:
             self._secret = bytes.fromhex(await self._store.mail_secret())
         return self._secret
 
-    async def issue(
-        self, fields: TokenFields, mailbox: Mailbox, now: str, *, expires: str | None = None
-    ) -> IssuedToken:
+    async def issue(self, fields: TokenFields, mailbox: Mailbox, now: str) -> IssuedToken:
         """Returns the token of these fields, which is good from now on if it has not been before."""
         issued = await self.make(fields)
-        await self._store.add_reply(kept_token(issued, mailbox, now, expires))
+        await self._store.add_reply(kept_token(issued, mailbox, now, None))
         return issued
+
+
+class LetterTokens:
+    """The tokens that a letter to a mailbox shows. `rows` are to be kept when it is sent."""
+
+    def __init__(self, tokens: MailTokens, mailbox: Mailbox, now: str) -> None:
+        self._tokens = tokens
+        self._mailbox = mailbox
+        self._now = now
+        self.rows: dict[str, ReplyToken] = {}
+
+    async def issue(self, fields: TokenFields, expires: str | None = None) -> str:
+        """Returns the text of the token of these fields, which is good from then on if it has not been before."""
+        issued = await self._tokens.make(fields)
+        kept = kept_token(issued, self._mailbox, self._now, expires)
+        self.rows.setdefault(kept.digest, kept)
+        return issued.text
 
 
 def kept_token(issued: IssuedToken, mailbox: Mailbox, now: str, expires: str | None) -> ReplyToken:
@@ -159,58 +174,53 @@ def thread_id(game: str, own: OwnAddress) -> str | None:
     return f"<hkoji.{game}@{own.host}>" if game else None
 
 
-class LetterThreads:
-    """Finds the ids of letters. `own` is the service's address."""
+class LetterThread(NamedTuple):
+    """The letters of a game to a mailbox, as one row has them: `kept` is the row, and `new` an empty one."""
 
-    def __init__(self, store: Store, own: OwnAddress) -> None:
-        self._store = store
-        self._own = own
+    new: ReplyToken
+    kept: ReplyToken | None
 
-    async def versions(self, mailbox: Mailbox, notice: Notice) -> tuple[str, ...]:
+    @property
+    def _letters(self) -> dict[str, Any]:  # Any: JSON
+        letters: dict[str, Any] = json.loads((self.kept or self.new).answers)
+        return letters
+
+    def versions(self, notice: Notice) -> tuple[str, ...]:
         """Returns the versions in which the letter of a notice has been rendered before."""
-        row = await self._store.reply(_digest(mailbox, notice.game))
-        return () if row is None else _versions(json.loads(row.answers).get("sent", {}), _place(notice))
+        place = _place(notice)
+        keys = self._letters.get("sent", {})
+        return tuple(key[len(place) + 1 :] for key in keys if key == place or key.startswith(f"{place}."))
 
-    async def ids(
-        self, mailbox: Mailbox, notice: Notice, token: str, now: str, *, answers: str | None, version: str = ""
-    ) -> LetterIds:
-        """Returns the ids of a version of the letter of a notice, always the same.
+    def add(
+        self, own: OwnAddress, notice: Notice, token: str, answers: str | None, version: str
+    ) -> tuple[LetterIds, ReplyToken]:
+        """Returns the ids of a version of the letter of a notice, always the same, and the row with that letter.
 
-        `answers` is the id of the mail that it answers. A letter that answers no mail stands behind our last letter.
+        `own` is the service's address. `answers` is the id of the mail that it answers. A letter that answers no mail
+        stands behind our last letter.
         """
-        place, event, seq = _place(notice), notice.event.value, notice.seq
+        place, letters, now = _place(notice), self._letters, self.new.made
         key = f"{place}.{version}" if version else place
-        digest = _digest(mailbox, notice.game)
-        letters = ReplyToken(
-            digest, mailbox.channel, mailbox.name, notice.game, "", Purpose.GAME.value, about=_LETTERS, made=now
-        )
-        await self._store.add_reply(letters)
-        while True:
-            row = await self._store.reply(digest)
-            if row is None:  # the mailbox has been erased
-                return LetterIds(self._own.message_id(event, seq, token), now, answers or None)
-            kept: dict[str, Any] = json.loads(row.answers)  # Any: JSON
-            sent: dict[str, list[str]] = kept.get("sent", {})
-            if key in sent:
-                message_id, at, before = sent[key]
-                return LetterIds(message_id, at, before or None)
-            before, number = answers or kept.get("last", ""), len(_versions(sent, place)) + 1
-            # The text of another version is another one, so its id is.
-            message_id = self._own.message_id(event if number == 1 else f"{event}-{number}", seq, token)
-            sent = dict([*sent.items(), (key, [message_id, now, before])][-_REMEMBERED:])
-            # JSON keeps the order of the letters, so the keys are not sorted.
-            new = replace(row, answers=json.dumps({"sent": sent, "last": message_id}))
-            # Another process may render the same letter, or another one of this game. The first one counts.
-            if await self._store.change_reply(new, row.answers):
-                return LetterIds(message_id, now, before or None)
+        row = replace(self.kept or self.new, made=now)
+        sent: dict[str, list[str]] = letters.get("sent", {})
+        if key in sent:
+            message_id, at, before = sent[key]
+            return LetterIds(message_id, at, before or None), row
+        before, number = answers or letters.get("last", ""), len(self.versions(notice)) + 1
+        # The text of another version is another one, so its id is.
+        event = notice.event.value if number == 1 else f"{notice.event.value}-{number}"
+        message_id = own.message_id(event, notice.seq, token)
+        sent = dict([*sent.items(), (key, [message_id, now, before])][-_REMEMBERED:])
+        # JSON keeps the order of the letters, so the keys are not sorted.
+        row = replace(row, answers=json.dumps({"sent": sent, "last": message_id}))
+        return LetterIds(message_id, now, before or None), row
 
 
-def _versions(sent: Iterable[str], place: str) -> tuple[str, ...]:
-    return tuple(key[len(place) + 1 :] for key in sent if key == place or key.startswith(f"{place}."))
-
-
-def _digest(mailbox: Mailbox, game: str) -> str:
-    return token_digest(f"{_LETTERS} {mailbox.channel} {game}")
+async def read_thread(store: Store, mailbox: Mailbox, game: str, now: str) -> LetterThread:
+    """Returns the letters of a game to a mailbox. Raises `StorageError`."""
+    digest = token_digest(f"{_LETTERS} {mailbox.channel} {game}")
+    new = ReplyToken(digest, mailbox.channel, mailbox.name, game, "", Purpose.GAME.value, about=_LETTERS, made=now)
+    return LetterThread(new, await store.reply(digest))
 
 
 def _place(notice: Notice) -> str:
@@ -221,10 +231,11 @@ class LetterPlan(NamedTuple):
     """A letter that is to be sent now (`hkoji_server.service.mail.letter_facts`).
 
     `facts`, and a speaker of `language`, are for `write_letter`, and `headers` for `compose`. `envelope` is the address
-    that bounces go to. The one recipient is `headers.to`.
+    that bounces go to. The one recipient is `headers.to`. `rows` are written before it is sent.
     """
 
     facts: Facts
     language: str
     headers: LetterHeaders
     envelope: str
+    rows: LetterRows

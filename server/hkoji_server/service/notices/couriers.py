@@ -7,10 +7,14 @@ at one host: they wait for each other, and nobody else waits for them.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from hkoji_server.service.games.notice_rules import NoticeEvent
+from hkoji_server.store.mail_values import LetterRows
 from hkoji_server.store.notices import DueChannel
 from hkoji_server.store.tables import Channel
 
@@ -91,6 +95,19 @@ class Ended(Never):
     """There is no such receiver any more, and there will be none: the channel is removed."""
 
 
+class Sending(NamedTuple):
+    """How a notice is sent when it is leased."""
+
+    send: Callable[[], Awaitable[None]]
+    """Sends it. When this returns, the receiver has it.
+
+    The same notice may be sent again. Raises `Later`, `NotNow`, `Never`, `Gone`, `Ended`, or any other exception if it
+    has to be sent again. It is cancelled after a minute.
+    """
+    letter: LetterRows | None = None
+    """The rows that are written with its lease, if it is a letter."""
+
+
 class Courier(Protocol):
     """Sends notices through channels of one kind."""
 
@@ -105,12 +122,23 @@ class Courier(Protocol):
     def host_of(self, target: str) -> str:
         """Returns the host of a channel's target: those who are told at one host share places."""
 
-    async def send(self, channel: Channel, notice: Notice) -> None:
-        """Sends a notice to the target of a channel.
+    async def plan(self, channel: Channel, notice: Notice) -> Sending | None:
+        """Returns how to send a notice to the target of a channel; None if there is nothing to say.
 
-        When it returns, the receiver has it. It may be called again with the same notice. Raises `Later`, `NotNow`,
-        `Never`, `Gone`, `Ended`, or any other exception if it has to be sent again. It is cancelled after a minute.
+        It writes nothing, as somebody else may lease the notice. Raises `NotNow` if it has to wait.
         """
+
+
+class DirectCourier(ABC):
+    """A courier that sends each notice as it is."""
+
+    async def plan(self, channel: Channel, notice: Notice) -> Sending:
+        """Returns how to send a notice: see `Courier.plan`."""
+        return Sending(partial(self.send, channel, notice))
+
+    @abstractmethod
+    async def send(self, channel: Channel, notice: Notice) -> None:
+        """Sends a notice to the target of a channel: see `Sending.send`."""
 
 
 def notice_id(game: str, seq: int, event: str, channel: str) -> str:

@@ -5,7 +5,7 @@ A post is guarded, counted, and judged by the status of its answer. `webhook` an
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar, Final
@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 from hkoji.errors import NotDeliveredError, TooManyError
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
-from hkoji_server.service.notices.couriers import Later, Never, Notice
+from hkoji_server.service.notices.couriers import DirectCourier, Later, Never, Notice
 from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer, WebhookUrl, parse_webhook_url
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
@@ -24,7 +24,7 @@ LONGEST_WAIT: Final = 6 * 3600
 _ASK_TO_WAIT: Final = (429, 503)
 
 
-class PostCourier(ABC):
+class PostCourier(DirectCourier):
     """Posts notices to channels of one kind. `origin` is that of the service."""
 
     lasting: Final = False
@@ -42,7 +42,7 @@ class PostCourier(ABC):
         self._origin = origin
 
     async def send(self, channel: Channel, notice: Notice) -> None:
-        """Sends a notice as a post. Raises as `Courier.send` does."""
+        """Sends a notice as a post. Raises as `Sending.send` does."""
         try:
             await self._limits.admit_post(channel.id)
         except TooManyError as error:
