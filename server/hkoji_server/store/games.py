@@ -269,7 +269,7 @@ class GameStore(SqlSteps):
 
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """Returns the lines of a game with their receipts, beginning after entry number `after`."""
-        return tuple(each.read() for each in await self.written(game, after))
+        return tuple(map(StoredLine.read, await self.written(game, after)))
 
     async def written(self, game: str, after: int = -1) -> tuple[StoredLine, ...]:
         """Returns the same lines as they are stored, for callers that only pass them on."""

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hkoji import referee
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.held_keys import Gateway
+from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge
 from hkoji.game.position import ClockReading, Position, read_clock, read_position, sealed_position
-from hkoji.game.replay import replay, replay_own, require_whole
+from hkoji.game.replay import public_knowledge, replay, require_whole
 from hkoji.log.canonical import encode
 from hkoji.log.line import Line
 from hkoji.mail.claimed_mails import certificates_of, claimed_mails
@@ -47,16 +48,13 @@ class SeatTurn:
 
     name: str
     held: LoadedGame
+    course: Course
+    """The same with all cards, as the service knows it."""
     lines: tuple[Line, ...]
     """The lines that were read: the last ones."""
     seat: Seat | None
     place: TokenPlace
     signs: bool
-
-    @property
-    def course(self) -> Course:
-        """The game with all cards, as the service knows it."""
-        return self.held.refereed.course
 
     @property
     def owes_move(self) -> bool:
@@ -93,23 +91,19 @@ class SeatGames:
 
     async def read(self, game: str, name: str) -> SeatGame:
         """Returns a game as the store has it now, as the player `name` knows it. Raises `NotFoundError`."""
+        await self._time.read_outages()
         turn = await self.turn(game, name, 0)
         course, at, seat = turn.course, turn.held.refereed.at, turn.seat
-        if seat is None or course.sealed is not None:  # of a sealed game the service knows no cards
-            seen = require_whole(replay(turn.lines))
-        else:
-            view = referee.view(turn.held.refereed, seat)
-            seen = replay_own(turn.lines, seat, view, referee.own_openings(turn.held.refereed, seat))
+        seen = require_whole(replay(turn.lines, knowledge_of(turn)))
         clock = read_clock(course, at)._replace(deadline=turn.held.due(self._time.outages))
         position = read_position(seen, seat, name) if course.sealed is None else sealed_position(seen, seat, name)
-        return SeatGame(turn.name, turn.held, turn.lines, seat, turn.place, turn.signs, position, clock)
+        return SeatGame(turn.name, turn.held, course, turn.lines, seat, turn.place, turn.signs, position, clock)
 
     async def turn(self, game: str, name: str, since: int | None = None) -> SeatTurn:
         """Returns a game as the store has it now, with the lines from entry number `since` on, or more.
 
         Raises `NotFoundError`.
         """
-        await self._time.read_outages()
         while True:
             held = await self._games.read(game)
             course = held.refereed.course
@@ -119,7 +113,7 @@ class SeatGames:
                 since = 0
             elif lines[-1].entry.head == course.head:
                 seat = course.setup.seat_of(name)
-                return SeatTurn(name, held, lines, seat, place, await self._signs(course, seat, name))
+                return SeatTurn(name, held, course, lines, seat, place, await self._signs(course, seat, name))
 
     async def _signs(self, course: Course, seat: Seat | None, name: str) -> bool:
         setup = course.setup
@@ -178,6 +172,22 @@ class SeatGames:
     async def running(self, name: str) -> tuple[GameSummary, ...]:
         """Returns the summaries of a player's running games."""
         return await self._store.games(Query(player=name, status="playing", limit=_MOST_ROWS, own=True))
+
+
+def knowledge_of(turn: SeatTurn) -> Knowledge:
+    """Returns what a player knows of their game: the cards of their seat, and after its end all of them.
+
+    Of a sealed game the service knows no cards.
+    """
+    known, course, seat = public_knowledge(turn.lines), turn.course, turn.seat
+    if seat is None or course.sealed is not None or isinstance(known, FullKnowledge):
+        return known
+    own: dict[int, list[Opening]] = {line.entry.seq: [] for line in turn.lines if line.entry.by == turn.name}
+    for opening in turn.held.refereed.openings:
+        if opening.seq in own:
+            own[opening.seq].append(opening)
+    dealt = tuple(map(course.setup.ruleset.pack.split, course.shown_to(seat)))
+    return SeatKnowledge(seat, dealt, {seq: tuple(openings) for seq, openings in own.items()})
 
 
 async def mails_of(store: Store, lines: Sequence[Line], name: str) -> bytes:
