@@ -181,6 +181,24 @@ def test_a_signature_does_not_count(case: str) -> None:
     assert not judge(raw, {**DNS, **dict.fromkeys(key_names(read_mail(raw)), (RECORD,))}).holds
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: b"\xef\xbb\xbf" + raw,
+        lambda raw: raw.replace(b"\r\n", b"\r\r\n"),
+        lambda raw: raw.replace(b"Subject:", b"Subject :"),
+        lambda raw: raw.replace(b"Subject:", b">From bob@example.org Wed Nov 25\r\nSubject:"),
+    ],
+    ids=["byte order mark", "line ends", "space", "mbox line"],
+)
+def test_a_mail_that_is_repaired_to_be_read_has_no_signature(damage: Callable[[bytes], bytes]) -> None:
+    raw = sign(mail(*TEXT))
+    read = read_mail(damage(raw))
+    assert (read.fault, read.header) == (None, read_mail(raw).header)
+    assert key_names(read) == ()
+    assert judge(damage(raw)).reason == "its header has a line that is no field"
+
+
 @pytest.mark.parametrize("name", READ_ONCE)
 def test_a_field_that_is_read_stands_in_a_mail_once(name: str) -> None:
     raw = mail(*TEXT)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -11,9 +14,11 @@ from hypothesis import strategies as st
 
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
-from hkoji.mail.mail import read_mail
+from hkoji.mail.commands import OrderKind
+from hkoji.mail.fields import LONGEST_FIELD, LONGEST_HEADER, LONGEST_MAIL
+from hkoji.mail.mail import Automatic, read_mail
 from hkoji.mail.message import Bounce, BounceClass
-from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, head, made, multipart, part, plain
+from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, Shape, head, made, multipart, part, plain, shapes
 
 TOKENS = tuple(f"{letter}{TOKEN[1:]}" for letter in "abcdefg")
 
@@ -104,6 +109,60 @@ def test_a_broken_header_still_says_which_letter_is_answered() -> None:
         assert mail.fault
         assert mail.find_token(None, OWN) == Found(TOKEN)
         assert (mail.header.sender, mail.header.sender_fault) == (None, mail.fault)
+
+
+SHAPES: Final = [
+    shape
+    for shape in shapes()
+    if read_mail(shape.raw).fault is None and b"\r\r\n" not in shape.raw and not shape.raw.startswith(b"\xef\xbb\xbf")
+]
+"""Those that are read, but for those whose line ends or beginning are repaired before."""
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_of_a_mail_that_cannot_be_read_everything_but_its_sender_and_its_order_is_known(shape: Shape) -> None:
+    good, broken = read_mail(shape.raw), read_mail(b"this is no field\r\n" + shape.raw)
+    assert broken.fault
+    assert broken.header == replace(good.header, sender=None, sender_fault=broken.fault)
+    assert broken.fields == good.fields
+    assert (broken.automatic, broken.zone, broken.envelope(OWN)) == (good.automatic, good.zone, good.envelope(OWN))
+    assert broken.find_token(None, OWN) == good.find_token(None, OWN)
+    assert (broken.bounce, broken.only_order(OrderKind.MOVE)) == (None, None)
+    assert broken.known_by() == broken.known_by(1) == sha256(broken.raw).hexdigest()
+    for read in (broken.parts, broken.order_lines, lambda: broken.order_lines(1)):
+        with pytest.raises(UnreadableMailError, match=re.escape(str(broken.fault))):
+            read()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_the_fields_are_those_that_stand_in_the_header(shape: Shape) -> None:
+    header = shape.raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    lines = [line for line in re.split(rb"\n(?=[!-9;-~])", header) if re.match(rb"[!-9;-~]+[ \t]*:", line)]
+    mail = read_mail(shape.raw)
+    assert [field.written for field in mail.fields] == lines
+    assert [(field.name.encode(), field.value) for field in mail.fields] == [
+        (name.strip().lower(), value.replace(b"\n", b"").strip())
+        for name, _, value in (line.partition(b":") for line in lines)
+    ]
+
+
+def test_no_more_than_the_limits_allow_is_read() -> None:
+    limit = b"X: " + b"a" * (LONGEST_FIELD - 4) + b"\n"
+    header = limit * (LONGEST_HEADER // len(limit))
+    for top, last, read in ((header, b"X-Hkoji: turn\n", False), (limit, b"X-Hkoji: turn\n", True)):
+        mail = read_mail(top + last + b"\n" + b"a" * LONGEST_MAIL)
+        assert mail.fault
+        assert mail.automatic == ((Automatic.X_HKOJI,) if read else ())
+        assert sum(len(field.written) + 1 for field in mail.fields) <= LONGEST_HEADER
+        assert mail.body == b""
+
+
+@given(st.binary(max_size=300), st.sampled_from(SHAPES), st.integers(0, 2000))
+def test_any_bytes_give_a_mail_that_has_a_sender_or_says_why_not(data: bytes, shape: Shape, place: int) -> None:
+    mail = read_mail(shape.raw[:place] + data + shape.raw[place:])
+    assert (mail.header.sender is None) is (mail.header.sender_fault is not None)
+    assert mail.fault is None or (mail.header.sender_fault, mail.body) == (mail.fault, b"")
+    assert mail == read_mail(mail.raw)
 
 
 _NAMES = st.text(st.sampled_from("ab <>@,;:\"\\()[].'é=?"), max_size=12)
