@@ -41,7 +41,7 @@ _PAUSES: Final = (5.0, 30.0)
 _ABANDONED: Final = 60
 """After how many seconds a mail that was begun three times, and not closed, was given up by all who began it."""
 _OWN_SECONDS: Final = 1
-"""For how many seconds a mail is left to the process that has kept it. Times of a second apart may be nearly two."""
+"""For how many seconds a mail is left to the process that has kept it. Times are whole seconds: it may be one more."""
 
 Process = Callable[[int, Mail | None], Awaitable[object]]
 """Processes the mail with that number, and closes it. It may be repeated at any point. The mail is None unless it was
