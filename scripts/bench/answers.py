@@ -38,6 +38,7 @@ from hkoji.log.private_key import PrivateKey
 from scripts.bench.memory import processor_seconds
 from scripts.bench.moves import KEY
 from scripts.bench.page import Figure, record
+from tests.support import mailboxes
 from tests.support.leases import lease_due
 from tests.support.mail.servers import MailServer
 from tests.support.service import HKOJI
@@ -69,8 +70,8 @@ class _MailedPlayer:
         held = row_of(KeptHeldKey, key=key, name=self.name, private=self.key.to_openssh().decode())
         certificate = row_of(KeptCertificate, text="{}" + self.name, key=key, mailbox=self.address, salt="5a" * 32)
         await store.invite_mailbox(NewMailbox(box, _SETTINGS, None, held, certificate))
-        await store.accept_mailbox(
-            box.channel, row_of(Player, name=self.name, key=key, registered=_SINCE, text="text", sig="sig")
+        await mailboxes.accept(
+            store, box.channel, row_of(Player, name=self.name, key=key, registered=_SINCE, text="text", sig="sig")
         )
         token = await tokens.issue(command_fields(box), box, _SINCE)
         self.to = f"play+{token.text}@{_HOST}"

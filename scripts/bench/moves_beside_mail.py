@@ -37,6 +37,7 @@ from scripts.bench.moves import KEY, apart
 from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import Prepared, fill, prepare, requests
 from scripts.bench.volley import Fire, generator
+from tests.support import mailboxes
 from tests.support.leases import lease_due
 from tests.support.service import HKOJI, Service, serving
 
@@ -75,8 +76,8 @@ async def _add_mail_player(store: SqliteStore, game: Prepared) -> None:
     held = row_of(KeptHeldKey, key=key, name=name, private=game.guest_key.to_openssh().decode())
     certificate = row_of(KeptCertificate, text="{}" + name, key=key, mailbox=address, salt="5a" * 32)
     await store.invite_mailbox(NewMailbox(box, "{}", None, held, certificate))
-    await store.accept_mailbox(
-        box.channel, row_of(Player, name=name, key=key, registered=_SINCE, text="text", sig="sig")
+    await mailboxes.accept(
+        store, box.channel, row_of(Player, name=name, key=key, registered=_SINCE, text="text", sig="sig")
     )
 
 

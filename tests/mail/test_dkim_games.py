@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import pytest
 from hkoji_server.log import ServiceLog
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.mail_tables import MailEvidence
 
 from hkoji.audit.log_audit import audit
@@ -257,7 +258,7 @@ def test_the_grade_is_that_of_t_although_t_is_raised(table: MailTable) -> None:
         world.mailbox("bob@example.org").signs = None
         bob.write(commands, "a game", f"new hanamikoji p{seconds} p{seconds}@example.com")
         raw, number = bob.sent[-1], world.taken.pop()
-        assert world.run(world.store.close_incoming(number, '{"answer":"silent"}'))
+        world.run(world.store.close_incoming(Closing(number, result='{"answer":"silent"}')))
         expires = str(seconds_of(world.run(world.time.now())) + seconds)
         world.take(sign(raw.replace(b"Message-ID: <", b"Message-ID: <z"), tags={"x": expires}), commands)
         world.clock.pass_by(100)

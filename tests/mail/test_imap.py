@@ -23,6 +23,7 @@ from hkoji_server.mail.imap_session import (
 from hkoji_server.mail.receiving import Bounces, Received, Receiving
 from hkoji_server.mail_settings import ImapServer
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.mail_values import MOST_WAITING, ImapPlace
 
 from hkoji.errors import StorageError
@@ -102,7 +103,7 @@ class FetchingOffice:
         """Processes all that waits."""
         for number, row in enumerate(self.office.rows(), 1):
             if row.state == "new":
-                run(self.store.close_incoming(number, "{}"))
+                run(self.store.close_incoming(Closing(number)))
 
 
 def delivered(raw: bytes, to: str = TO, sender: str = "bob@example.org") -> bytes:

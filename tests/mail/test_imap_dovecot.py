@@ -16,6 +16,7 @@ from hkoji_server.mail.imap_session import ImapBrokenError, ImapError, LoginRefu
 from hkoji_server.mail.receiving import Bounces, Receiving
 from hkoji_server.mail_settings import ImapServer
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_tables import IncomingMail
 from hkoji_server.store.mail_values import ImapPlace
@@ -132,7 +133,7 @@ def fetch_for_ever(file: Path, port: int, begun: Path) -> None:
             run(poller.poll())
             begun.touch()
             for mail in run(store.waiting_mails(50)):
-                run(store.close_incoming(mail.number, "{}"))
+                run(store.close_incoming(Closing(mail.number)))
 
 
 def test_a_process_that_is_killed_in_the_middle_of_polls_loses_no_mail_and_doubles_none(
@@ -160,7 +161,7 @@ def test_a_process_that_is_killed_in_the_middle_of_polls_loses_no_mail_and_doubl
         while dovecot.inbox:
             run(poller.poll())
             for mail in run(store.waiting_mails(50)):
-                run(store.close_incoming(mail.number, "{}"))
+                run(store.close_incoming(Closing(mail.number)))
         assert sorted(row.message_id for row in rows(store)) == sorted(f"<{number}@x>" for number in range(sent))
         poller.close()
     assert len(set(dovecot.done)) == sent

@@ -7,10 +7,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hkoji_server.service.games.statements import GameStatements, Stated
 
 from hkoji.mail.claimed_mails import claimed_mails
 from tests.mail.test_mail_gifts import first, gifts
@@ -29,11 +27,9 @@ def table(first: MailTable, tmp_path: Path) -> Iterator[MailTable]:
         yield first.in_world(world)
 
 
-def kept(table: MailTable, game: str = "") -> tuple[set[str], set[str]]:
-    """The mails that are kept for a game of bob's, by their commitments, and their drafts."""
-    store, game = table.world.store, game or table.game
-    evidence = {each.commit for each in table.world.run(store.evidence(game, "bob"))}
-    return evidence, {each.source for each in table.world.run(store.drafts(game))}
+def kept(table: MailTable) -> set[str]:
+    """The mails that are kept for the game of bob's, by their commitments."""
+    return {each.commit for each in table.world.run(table.world.store.evidence(table.game, "bob"))}
 
 
 def in_log(table: MailTable) -> set[str]:
@@ -49,25 +45,7 @@ def test_an_order_that_is_refused_leaves_nothing(table: MailTable, order: str) -
     for _ in range(3):
         assert table.send(order, to=letter.answered_to) == "not done"
     assert (kept(table), table.head()) == (before, head)
-    assert before[0] == in_log(table)
-
-
-def test_a_draft_about_to_be_entered_is_kept_although_another_process_tidies_up(table: MailTable) -> None:
-    entries, state = table.world.parts.orders._entries, GameStatements.state
-    table.send("give 1d")
-    first = table.world.incoming()
-
-    async def slow(*given: Any, **named: Any) -> Stated:  # Any: as `state` takes them
-        # The draft of this gift is kept, and the process that has closed the mail before was slow.
-        await entries.forget_refused(first, "bob")
-        return await state(*given, **named)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(GameStatements, "state", slow)
-        assert table.send("give 2d") == "gave"
-    table.move()
-    assert any(line.entry.kind == "credit" for line in table.alice.lines(table.game))
-    assert in_log(table) == kept(table)[0]
+    assert before == in_log(table)
 
 
 def test_time_that_cannot_be_given_any_more_leaves_nothing(table: MailTable) -> None:
@@ -83,13 +61,13 @@ def test_of_gifts_for_one_entry_the_one_that_counts_is_kept(table: MailTable) ->
         assert table.send(words) == "gave"
     (gift,) = gifts(table)
     assert gift["seconds"] == 3 * 86_400
-    assert (len(kept(table)[0]), len(kept(table)[1])) == (len(before[0]) + 1, len(before[1]) + 1)
+    assert len(kept(table)) == len(before) + 1
     # It is the one with which the log is proved, and is kept with it.
     table.world.clock.pass_by(3600)
     table.move()
     assert any(line.entry.kind == "credit" for line in table.alice.lines(table.game))
-    assert in_log(table) == kept(table)[0]
-    assert len(in_log(table)) == len(before[0]) + 1
+    assert in_log(table) == kept(table)
+    assert len(in_log(table)) == len(before) + 1
 
 
 def test_a_wish_to_call_off_is_kept_once(table: MailTable) -> None:
@@ -99,7 +77,7 @@ def test_a_wish_to_call_off_is_kept_once(table: MailTable) -> None:
         (asked,) = table.answers()
         assert table.send("call off", to=asked.answered_to) == "called off"
         table.answers()
-    assert len(kept(table)[0]) == len(before[0]) + 1
+    assert len(kept(table)) == len(before) + 1
 
 
 @pytest.mark.parametrize("words", ["carol carol@example.com", "alice alice@example.com"])
@@ -119,7 +97,7 @@ def test_a_new_game_that_is_refused_leaves_nothing(table: MailTable, words: str)
 
 
 def in_tables(table: MailTable) -> list[set[tuple[str, ...]]]:
-    """All drafts and mails that are kept, whatever their game."""
+    """All mails and entropy that are kept, whatever their game."""
     with closing(sqlite3.connect(table.world.service.data / "hkoji.sqlite3")) as database:
-        statements = ("SELECT game, source FROM draft", 'SELECT game, "commit" FROM evidence')
+        statements = ("SELECT game, name FROM held_entropy", 'SELECT game, "commit" FROM evidence')
         return [set(database.execute(each)) for each in statements]

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import pytest
 from hkoji_server.service.games.invitations import Invitations
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.game_values import Append
 from hkoji_server.store.sqlite.store import SqliteStore
 
@@ -193,7 +194,7 @@ def test_his_client_takes_the_seat_over_on_his_turn_and_he_plays_on(table: MailT
 
 
 def test_an_earlier_signature_of_the_held_key_is_refused_afterwards(table: MailTable) -> None:
-    """The move is signed and kept as a draft; then the recovery; then it is sent, by the mail process and over HTTP."""
+    """The move is signed; then the recovery; then it is sent, by the mail process and over HTTP."""
     world, request = table.world, recovery(table, asked(table))
     store, append, sent = world.store, world.store.append, list[Append]()
 
@@ -340,14 +341,14 @@ def test_a_code_asked_for_twice_by_two_processes_is_not_valid_again_when_it_was_
         number = world.taken[-1]
         close, codes = SqliteStore.close_incoming, list[bool]()
 
-        async def slow(self: SqliteStore, *given: Any, **named: Any) -> bool:
+        async def slow(self: SqliteStore, closing: Closing) -> None:
             if self is other.store and not codes:
                 assert [each.value for each in await world.parts.orders.process(number)] == ["code"]
                 codes.append(True)
-            return await close(self, *given, **named)
+            await close(self, closing)
 
         with patch.object(SqliteStore, "close_incoming", slow):
-            assert other.run(other.parts.orders.process(number))
+            assert other.run(other.parts.orders.process(number)) == ()
     world.processes = True
     code = code_in(table.answers()[-1])
     assert recovered(table, code).status == 200

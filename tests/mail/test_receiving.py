@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hkoji_server.mail.receiving import Bounces, Received, Receiving, digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_tables import IncomingMail
 from hkoji_server.store.mail_values import MOST_WAITING, ReplyToken
@@ -252,7 +253,7 @@ def test_of_an_odd_message_id_the_whole_field_counts(office: Office) -> None:
         other = Received.KEPT if odd is None else Received.OTHER_BYTES
         assert office.take(a_mail(b"1a\r\n", Message_ID=odd)) is other
         for row in office.rows():
-            run(office.store.close_incoming(row.number, "{}"))
+            run(office.store.close_incoming(Closing(row.number)))
         assert len({row.message_id for row in office.rows() if not row.message_id.startswith("!")}) >= number + 1
     # Without one it counts once, whichever of our addresses it was sent to.
     assert office.take(a_mail(Message_ID=None), "play@hkoji.example") is Received.REPEATED
@@ -277,7 +278,7 @@ def test_of_one_name_five_mails_wait_and_the_sixth_must_come_again(office: Offic
     assert not Received.FULL.taken
     assert len(office.rows()) == MOST_WAITING
     assert office.take(a_mail(Message_ID="<0@x>")) is Received.REPEATED  # that one is safe already
-    run(office.store.close_incoming(1, "{}"))
+    run(office.store.close_incoming(Closing(1)))
     assert office.take(sixth) is Received.KEPT
 
 
@@ -291,7 +292,7 @@ def test_mails_without_a_token_keep_no_mail_of_the_player_waiting(office: Office
     for number in range(MOST_WAITING):
         assert office.take(a_mail(Message_ID=f"<{number}@x>")) is Received.KEPT
     assert office.take(a_mail(Message_ID="<6@x>")) is Received.FULL
-    run(office.store.close_incoming(1, "{}"))
+    run(office.store.close_incoming(Closing(1)))
     assert strange(9) is Received.KEPT
 
 

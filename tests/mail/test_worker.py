@@ -11,6 +11,7 @@ import pytest
 from hkoji_server.mail import worker
 from hkoji_server.mail.worker import AT_ONCE, MailWorker, work_at_intervals
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_tables import IncomingMail
 from hkoji_server.store.mail_values import SET_ASIDE, Mailbox
@@ -58,7 +59,7 @@ class Desk:
 
     async def close(self, number: int) -> None:
         """Closes a mail, as its processing does."""
-        assert await self.store.close_incoming(number, "{}")
+        await self.store.close_incoming(Closing(number))
 
     def add(self, number: int, box: Mailbox | None = None) -> int:
         """Keeps a mail, and returns its number."""

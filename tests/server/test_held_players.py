@@ -29,6 +29,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_registration
 from hkoji.mail.tokens import address_hash
+from tests.support import mailboxes
 from tests.support.loops import run
 from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import Inside, drawn, inside
@@ -111,7 +112,7 @@ def accept(service: Inside, name: str = "bob") -> None:
     with at_work(service) as (store, players):
         box = run(store.mailbox_of(name, players._sources.at()))
         assert box is not None
-        run(players.register(box))
+        run(mailboxes.accept(store, box.channel, run(players.registration(box))))
 
 
 # --- the certificate --------------------------------------------------------------------------------------------------

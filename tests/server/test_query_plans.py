@@ -15,12 +15,13 @@ from unittest.mock import patch
 
 import psycopg
 import pytest
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_statements import _OVERDUE
 from hkoji_server.store.game_values import NewNotice, OfferQuota, OpenFilter, Query, Speed
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.mail_invitations import MailboxMove, NewMailbox
-from hkoji_server.store.mail_tables import KeptCertificate
+from hkoji_server.store.mail_invitations import NewMailbox
+from hkoji_server.store.mail_tables import KeptCertificate, MailboxMove
 from hkoji_server.store.mail_values import ImapPlace, LetterLimits, LetterRows, Mailbox, NewAnswer, ProbeMail
 from hkoji_server.store.notices import LeasedNotice
 from hkoji_server.store.postgres.statements import DIALECT
@@ -35,10 +36,11 @@ from hkoji.game.clock import Outage, Way
 from hkoji.game.commitments import Opening
 from hkoji.game.course import STATUSES
 from hkoji.log.private_key import PrivateKey
+from tests.support import mailboxes
 from tests.support.leases import lease_due
 from tests.support.loops import run
 from tests.support.mail_contract import evidence, invitation, mail, token
-from tests.support.rows import a_code, a_draft, a_kept_channel, a_player, a_retired_key, a_statement, replace
+from tests.support.rows import a_code, a_kept_channel, a_player, a_retired_key, a_statement, an_entropy, replace
 from tests.support.store_contract import append_of, game_of, summary
 from tests.support.table import AT, Table
 from tests.support.times import now
@@ -79,7 +81,7 @@ OF_ONE = (
     "SEARCH evidence USING INDEX evidence_name (name=? AND game=?)",
 )
 """The channels of one player, the notices to one channel, and the mails of one player in one game."""
-STRAYS = re.compile(r"(SELECT 1|DELETE)\s+FROM outbox\s+WHERE NOT|SELECT DISTINCT (draft|evidence)\.game")
+STRAYS = re.compile(r"(SELECT 1|DELETE)\s+FROM outbox\s+WHERE NOT|SELECT DISTINCT (held_entropy|evidence)\.game")
 """The look for notices to channels that were removed, and for what is kept of games that are over, several times an
 hour."""
 ERASED = re.compile(r"WHERE held_key\.name =|UPDATE incoming SET .*WHERE incoming\.channel = ", re.DOTALL)
@@ -264,8 +266,7 @@ async def every_method_of_mail(store: Store) -> None:
     await store.invite_mailbox(replace(invitation("fred", number=78), by=None))
     box = new.mailbox
     await store.may_invite("erin", "alice", AT)
-    await store.accept_mailbox(box.channel, a_player("erin", box.held_key, AT, "text", "sig"))
-    await store.note_answered("channel-78", AT)
+    await mailboxes.accept(store, box.channel, a_player("erin", box.held_key, AT, "text", "sig"))
     await store.change_mailbox(replace(box, state="active"))
     for found in (
         store.mailbox(box.channel),
@@ -286,29 +287,32 @@ async def every_method_of_mail(store: Store) -> None:
     await store.add_incoming(replace(mail(box, 4), message_id="<1@example.org>"))
     await store.waiting_mails(10)
     await store.oldest_unprocessed_mail()
-    for _ in range(2):
-        assert await store.note_signed(1, "ab")
-    assert not await store.note_signed(2, "ab")
     await store.count_try(1, AT)
     table = Table(seed=10).begin()
-    await store.add_game(game_of(table))
-    await store.append(replace(append_of(table, 0, (table.lines[1],)), mail=1))
-    answers, replies = [NewAnswer("", box.channel, AT)], [token(1), token(2)]
-    await store.close_incoming(1, "{}", answers=answers, replies=replies, mailbox=box)
+    closing = Closing(
+        1,
+        was=box,
+        answers=(NewAnswer("", box.channel, AT),),
+        replies=(token(1), token(2)),
+        mailbox=replace(box, state="active"),
+        registers=a_player("erin", box.held_key, AT, "text", "sig"),
+        answered=AT,
+        settings="{}",
+        evidence=evidence(1),
+        entropy=an_entropy(table.game, "erin", "5e"),
+        signed="ab",
+    )
+    await store.add_game(game_of(table), replace(append_of(table, 0, (table.lines[1],)), closing=closing))
+    assert await store.signed_before(2, "ab")
     await store.incoming(1)
     await store.set_aside(2)
     await store.mail_queue(AT)
     for digest in ("b1", "b2", "b2"):
         await store.note_bounce(box.channel, digest, AT, since=AT, enough=2)
     await lease_letters(store, box)
-    await store.add_draft(a_draft(table.game, "cd", "erin", "{}"), evidence(1))
-    await store.drafts(table.game)
-    await store.drafts_with_entropy(("", ""), 5)
-    await store.forget_entropy(table.game, "cd")
+    await store.held_entropy(("", ""), 5)
+    await store.forget_entropy(table.game, "erin")
     await store.set_channel_settings(box.channel, "{}")
-    for closed in (True, False):
-        await store.drop_draft(table.game, "cd", "{}", "c1", closed=closed)
-    await store.remove_drafts(table.game, ["cd"])
     await store.evidence(table.game, "erin")
     await fetch_mail(store)
     await add_moved(store, box, new.certificate)
@@ -335,7 +339,7 @@ async def add_moved(store: Store, box: Mailbox, certificate: KeptCertificate) ->
     kept = await store.add_incoming(mail(box, 5))
     assert kept.number is not None
     moved = MailboxMove(box.channel, asked.channel, replace(certificate, text="{}"), AT)
-    assert await store.close_incoming(kept.number, "{}", move=moved)
+    await store.close_incoming(Closing(kept.number, move=moved))
     found = await store.mailbox(box.channel)
     assert found is not None
     assert found.address == "erin@example.net"
@@ -372,7 +376,7 @@ def _scanned(plan: list[str], unlimited: bool) -> list[str]:
     """The table scans in a plan. A subquery's result is small, and may be scanned."""
     tables = "service|player|retired|code|challenge|token|game|secret|entry|opening|statement|outage|beat"
     tables += "|channel|outbox|offer|setting|block|talk"
-    tables += "|mailbox|held_key|certificate|mail_invitation|reply|incoming|letter_count|bounce|draft|evidence"
+    tables += "|mailbox|held_key|certificate|mail_invitation|reply|incoming|letter_count|bounce|held_entropy|evidence"
     found = [step for step in plan if re.match(rf"SCAN ({tables})\b", step) and not step.endswith(WAITING_MAILS)]
     return [step for step in found if unlimited or step != "SCAN game USING INDEX game_shown"]
 

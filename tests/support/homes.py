@@ -18,7 +18,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.cli.output import out
 from hkoji.log.private_key import PrivateKey
-from tests.support import loops
+from tests.support import loops, mailboxes
 from tests.support.service import Service
 from tests.support.shell import Done, run
 
@@ -75,7 +75,7 @@ def accept(homes: Homes) -> str:
         players = HeldPlayers(store, ClockAndEntropy(), signer, Settings(), origin=identity[1])
         box = loops.run(store.mailbox_at("bob@example.org"))
         assert box is not None
-        loops.run(players.register(box))
+        loops.run(mailboxes.accept(store, box.channel, loops.run(players.registration(box))))
         return box.held_key
     finally:
         store.close()

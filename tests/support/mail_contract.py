@@ -1,4 +1,4 @@
-"""The tests of play by mail that every store must pass: mailboxes, tokens, mails that have come, drafts, evidence."""
+"""The tests of play by mail that every store must pass: mailboxes, tokens, mails that have come, evidence."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.tokens import LetterIds, LetterThread, read_thread
 from hkoji_server.service.notices.couriers import Notice
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Append, NewGame, NewNotice
+from hkoji_server.store.game_values import NewNotice
 from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import MailEvidence
 from hkoji_server.store.mail_values import (
@@ -44,16 +45,17 @@ from hkoji_server.store.mail_values import (
 from hkoji_server.store.notices import LeasedNotice, WaitingNotice
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
-from hkoji.errors import ConflictError, ExistsError, ForbiddenError, NotFoundError, TooManyError
+from hkoji.errors import ExistsError, ForbiddenError, NotFoundError, TooManyError
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.addresses import OwnAddress
+from tests.support import mailboxes
 from tests.support.leases import read_due
 from tests.support.loops import run
-from tests.support.rows import a_certificate, a_draft, a_held_key, a_player, a_retired_key, an_evidence, replace
-from tests.support.table import AT, Table
-from tests.support.time_contract import FIRST, MOMENT, SECOND, THIRD, Clocked, record
+from tests.support.rows import a_certificate, a_held_key, a_player, a_retired_key, an_entropy, an_evidence, replace
+from tests.support.table import AT
+from tests.support.time_contract import FIRST, MOMENT, SECOND, THIRD, Clocked
 from tests.support.times import log_time, now
 from tests.support.waiting_contract import new_game, next_line
 
@@ -93,7 +95,7 @@ def add_mailbox(store: Store, name: str, number: int) -> Mailbox:
     new = invitation(name, number=number, by=f"host{number}")
     run(store.invite_mailbox(new))
     box = new.mailbox
-    run(store.accept_mailbox(box.channel, a_player(name, box.held_key, FIRST, "text", "sig")))
+    run(mailboxes.accept(store, box.channel, a_player(name, box.held_key, FIRST, "text", "sig")))
     found = run(store.mailbox(box.channel))
     assert found is not None
     return found
@@ -346,7 +348,7 @@ class MailContract:
         for number in range(MOST_UNANSWERED + 2):
             new = later(invitation(number=1 + number, by=f"host{number}"), at)
             assert run(store.invite_mailbox(new)) == new.certificate
-            run(store.note_answered(new.mailbox.channel, at))
+            run(mailboxes.answer(store, new.mailbox.channel, at))
             assert run(store.mailbox_of("bob", at)) is None
             at = add_seconds(at, 1)
         assert run(store.mailbox("channel-1")) is None  # another one has its place
@@ -360,12 +362,12 @@ class MailContract:
         made = a_player("bob", new.mailbox.held_key, FIRST, "text", "sig")
         for wrong in (replace(made, name="bobby"), replace(made, key=key_text(9))):
             with pytest.raises(ForbiddenError):
-                run(store.accept_mailbox("channel-1", wrong))
+                run(mailboxes.accept(store, "channel-1", wrong))
         with pytest.raises(NotFoundError):
-            run(store.accept_mailbox("channel-2", made))
+            run(mailboxes.accept(store, "channel-2", made))
         assert run(store.player("bob")) is None
         for _ in range(2):
-            run(store.accept_mailbox("channel-1", made))
+            run(mailboxes.accept(store, "channel-1", made))
             assert run(store.player("bob")) == made
             box = run(store.mailbox_of("bob", FAR))
             assert box == replace(new.mailbox, state="active")
@@ -378,7 +380,7 @@ class MailContract:
         run(store.invite_mailbox(new))
         run(store.change_mailbox(replace(new.mailbox, state="blocked")))
         with pytest.raises(ForbiddenError):
-            run(store.accept_mailbox("channel-1", a_player("bob", new.mailbox.held_key, FIRST, "text", "sig")))
+            run(mailboxes.accept(store, "channel-1", a_player("bob", new.mailbox.held_key, FIRST, "text", "sig")))
         assert run(store.player("bob")) is None
 
     @pytest.mark.parametrize("state", ["stopped", "locked", "active"])
@@ -431,8 +433,11 @@ class MailContract:
         run(store.add_reply(token(1)))
         kept = run(store.add_incoming(mail(box, 1)))
         assert kept.number is not None
-        run(store.close_incoming(kept.number, "{}", answers=[NewAnswer("", box.channel, FIRST)]))
-        run(store.add_draft(a_draft("ab" * 16, "cd", "bob", "{}"), evidence(1)))
+        run(
+            store.close_incoming(
+                Closing(kept.number, answers=(NewAnswer("", box.channel, FIRST),), evidence=evidence(1))
+            )
+        )
         waiting = run(store.add_incoming(mail(box, 2))).number
         assert waiting is not None
         assert run(store.erase_mailbox(box.channel))
@@ -632,7 +637,7 @@ class MailContract:
         assert (kept.raw, kept.via, kept.state, kept.tries, kept.result) == (new.raw, "lmtp", "new", 0, "")
         assert (kept.digest, kept.received, kept.name, kept.channel) == (new.digest, new.received, "bob", box.channel)
         assert (kept.game, kept.message_id, kept.reply) == (new.game, new.message_id, new.reply)
-        assert run(store.close_incoming(1, '{"x":1}'))
+        run(store.close_incoming(Closing(1, result='{"x":1}')))
         assert run(store.add_incoming(new)) == KeptMail("repeated", 1)
         closed = run(store.incoming(1))
         assert closed is not None
@@ -643,7 +648,7 @@ class MailContract:
         box, other = with_mailbox(store), with_mailbox(store, "carol", 2)
         first = mail(box, 1)
         run(store.add_incoming(first))
-        run(store.close_incoming(1, "{}"))
+        run(store.close_incoming(Closing(1)))
         assert run(store.add_incoming(replace(mail(box, 2), message_id=first.message_id))) == KeptMail("other bytes", 2)
         assert run(store.add_incoming(replace(mail(box, 2), message_id=first.message_id))) == KeptMail("repeated", 2)
         third = replace(mail(box, 3), message_id=first.message_id)
@@ -663,7 +668,7 @@ class MailContract:
         assert run(store.add_incoming(mail(box, 90))) == KeptMail("full", None)
         assert run(store.add_incoming(mail(box, 0))) == KeptMail("repeated", 1)
         assert run(store.add_incoming(mail(other, 91))).outcome == "added"
-        run(store.close_incoming(1, "{}"))
+        run(store.close_incoming(Closing(1)))
         assert run(store.add_incoming(mail(box, 90))).outcome == "added"
         assert run(store.add_incoming(mail(box, 92))) == KeptMail("full", None)
 
@@ -712,7 +717,7 @@ class MailContract:
         assert run(store.count_try(1, SECOND)) == 2
         waiting = run(store.waiting_mails(10))[0]
         assert (waiting.name, waiting.received, waiting.tries, waiting.tried) == ("bob", times[0], 2, FIRST)
-        run(store.close_incoming(1, "{}"))
+        run(store.close_incoming(Closing(1)))
         assert [each.number for each in run(store.waiting_mails(10))] == [2, 3]
         assert run(store.count_try(1, THIRD)) == 0
 
@@ -734,94 +739,8 @@ class MailContract:
         aside = run(store.incoming(1))
         assert aside is not None
         assert (aside.state, aside.result, aside.raw) == ("failed", SET_ASIDE, mail(box, 1).raw)
-        assert not run(store.close_incoming(1, "{}"))
-
-    def test_a_mail_is_closed_with_its_answers_and_all_that_it_changes(self, store: Store) -> None:
-        box = with_mailbox(store)
-        run(store.add_reply(token(1)))
-        run(store.add_incoming(mail(box, 1)))
-        changed = replace(box, lang="it", heard=SECOND)
-        closing: dict[str, Any] = {
-            "answers": [NewAnswer("ab" * 16, box.channel, FIRST), NewAnswer("", box.channel, FIRST)],
-            "replies": [token(1, spent=SECOND, answers='{"n":1}'), token(2)],
-            "mailbox": changed,
-        }
-        assert run(store.close_incoming(1, '{"done":1}', **closing))
-        assert outbox(store) == [("", 1, "answer", box.channel), ("ab" * 16, 1, "answer", box.channel)]
-        assert run(store.reply(token(1).digest)) == token(1, spent=SECOND, answers='{"n":1}')
-        assert run(store.reply(token(2).digest)) == token(2)
-        assert run(store.mailbox(box.channel)) == changed
-        # A second time nothing is changed.
-        other = {**closing, "mailbox": box, "replies": [token(1)]}
-        assert not run(store.close_incoming(1, "{}", **other))
-        assert run(store.mailbox(box.channel)) == changed
-        assert run(store.reply(token(1).digest)) == token(1, spent=SECOND, answers='{"n":1}')
-
-    # --- what a mail has led to -----------------------------------------------------------------------------------
-
-    @staticmethod
-    def _led(store: Store, table: Table) -> Append:
-        box = with_mailbox(store)
-        number = run(store.add_incoming(mail(box, 1))).number
-        return replace(next_line(table, 0), mail=number)
-
-    @pytest.mark.parametrize("end", ["done", "failed", "unknown"])
-    def test_an_append_needs_its_mail_to_be_new(self, store: Store, end: str) -> None:
-        table = new_game(store, 1)
-        append = self._led(store, table)
-        if end == "unknown":
-            append = replace(append, mail=77)
-        else:
-            run(store.close_incoming(1, "{}") if end == "done" else store.set_aside(1))
-        before = run(store.summary(table.game))
         with pytest.raises(ClosedMailError):
-            run(store.append(append))
-        assert run(store.summary(table.game)) == before
-        assert len(run(store.lines(table.game))) == 1
-        assert run(store.incoming(1)) is not None
-
-    def test_an_append_may_be_as_old_as_its_mail(self, clocked: Clocked) -> None:
-        with clocked(MOMENT) as (store, show):
-            table = new_game_at(store)
-            box = with_mailbox(store)
-            run(store.add_incoming(mail(box, 1, received=log_time(MOMENT))))
-            append = replace(next_line(table, 0), at=log_time(MOMENT))
-            show(MOMENT + timedelta(hours=9))
-            with pytest.raises(StaleDecisionError):
-                run(store.append(append))
-            run(store.append(replace(append, mail=1)))
-            assert run(store.head(table.game)) == (1, table.lines[1].entry.head)
-
-    def test_an_append_of_a_mail_meets_all_other_conditions(self, store: Store) -> None:
-        table = new_game(store, 1)
-        append = self._led(store, table)
-        with pytest.raises(ConflictError):
-            run(store.append(replace(append, head="00" * 32)))
-        with pytest.raises(StaleDecisionError):
-            run(store.append(replace(append, deadline=FIRST)))
-        run(record(store, "2026-11-25T00:00:00Z", "2026-11-25T01:00:00Z"))
-        with pytest.raises(StaleDecisionError):
-            run(store.append(append))
-        assert len(run(store.lines(table.game))) == 1
-        run(store.append(replace(append, outages=1)))
-        assert len(run(store.lines(table.game))) == 2
-
-    def test_of_an_append_and_setting_its_mail_aside_the_second_sees_the_first(self, store: Store) -> None:
-        for seed in range(10):
-            table = new_game(store, seed)
-            box = with_mailbox(store, f"bob{seed}", seed + 1)
-            number = run(store.add_incoming(mail(box, seed))).number
-            assert number is not None
-            append = replace(next_line(table, 0), mail=number)
-
-            async def both(append: Append = append, number: int = number) -> tuple[Any, Any]:
-                return await asyncio.gather(store.append(append), store.set_aside(number), return_exceptions=True)
-
-            done, aside = run(both())
-            assert aside is True
-            appended = len(run(store.lines(table.game))) == 2
-            assert appended == (done is None)
-            assert done is None or isinstance(done, ClosedMailError)
+            run(store.close_incoming(Closing(1)))
 
     # --- letters --------------------------------------------------------------------------------------------------
 
@@ -851,27 +770,6 @@ class MailContract:
         assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY - 1))) == new
         assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY))) is None
 
-    # --- drafts and evidence --------------------------------------------------------------------------------------
-
-    def test_the_first_draft_of_a_mail_stays(self, store: Store) -> None:
-        one = a_draft("ab" * 16, "cd", "bob", "{}", "5e" * 32)
-        assert run(store.add_draft(one, evidence(1))) == one
-        assert run(store.add_draft(replace(one, submission="{}", entropy="77" * 32), evidence(2))) == one
-        other, far = replace(one, source="ee", entropy=None), replace(one, game="ff" * 16)
-        for each in (other, far):
-            assert run(store.add_draft(each)) == each
-        assert run(store.drafts(one.game)) == (one, other)
-        run(store.drop_draft(one.game, "cd", "another submission", evidence(1).commit))
-        assert run(store.drafts(one.game)) == (one, other)
-        assert run(store.evidence(one.game, "bob")) == (evidence(1),)
-        run(store.drop_draft(one.game, "cd", one.submission, evidence(1).commit))
-        assert run(store.drafts(one.game)) == (other,)
-        assert run(store.evidence(one.game, "bob")) == ()
-        run(store.add_draft(one))
-        run(store.remove_drafts(one.game, ["cd", "zz"]))
-        assert run(store.drafts(one.game)) == (other,)
-        assert run(store.drafts(far.game)) == (far,)
-
     # --- what is no longer needed ---------------------------------------------------------------------------------
 
     def test_finished_work_is_removed_and_nothing_else(self, store: Store) -> None:
@@ -880,8 +778,10 @@ class MailContract:
         ended = new_game(store, 2, status="finished", updated=FIRST)
         lately = new_game(store, 3, status="finished", updated=THIRD)
         for number, table in enumerate((going, ended, lately)):
-            draft = a_draft(table.game, "cd", "bob", "{}")
-            run(store.add_draft(draft, evidence(number, game=table.game)))
+            mailed = run(store.add_incoming(mail(box, number))).number
+            assert mailed is not None
+            kept = evidence(number, game=table.game), an_entropy(table.game, "bob", "5e" * 32)
+            run(store.close_incoming(Closing(mailed, evidence=kept[0], entropy=kept[1])))
         tokens = [
             token(1),
             token(2, spent=FIRST),
@@ -902,7 +802,7 @@ class MailContract:
         assert remove() == 2 + 2 + 1 + 1
         assert remove() == 0
         assert [run(store.reply(each.digest)) is not None for each in tokens] == [True, False, True, False, True]
-        assert [len(run(store.drafts(table.game))) for table in (going, ended, lately)] == [1, 0, 0]
+        assert [each.game for each in run(store.held_entropy(("", ""), 9))] == [going.game]
         assert [len(run(store.evidence(table.game, "bob"))) for table in (going, ended, lately)] == [1, 0, 1]
         assert not counts(store, box, waiting[2], limits, THIRD)
         assert run(store.mailbox(box.channel)) == box
@@ -969,7 +869,7 @@ class MailContract:
         waits = run(store.mail_queue(FIRST))
         assert waits == MailQueue(WaitingSum(2, times[1]), WaitingSum(1, FIRST), WaitingSum(1, times[0]))
         assert run(store.mail_queue(add_seconds(FIRST, -1))).letters == WaitingSum(0, None)
-        run(store.close_incoming(2, "{}"))
+        run(store.close_incoming(Closing(2)))
         assert run(store.mail_queue(FIRST)).mails == WaitingSum(1, times[2])
 
     def test_a_mail_of_the_service_to_itself_is_kept_while_it_is_waited_for(self, store: Store) -> None:
@@ -998,11 +898,3 @@ class MailContract:
             assert run(store.imap_place(one)) == place
         run(store.keep_imap_place(two, ImapPlace(1, 2)))
         assert [run(store.imap_place(each)) for each in (one, two)] == [(7, 0), (1, 2)]
-
-
-def new_game_at(store: Store) -> Table:
-    """A new game of the moment at which a store by hand begins."""
-    table = Table(seed=1).begin().play(4)
-    summary = next_line(table, 0).summary._replace(seq=0, head=table.lines[0].entry.head, status="offered", host=None)
-    run(store.add_game(NewGame(summary, table.lines[0], "5e" * 32, "alice", log_time(MOMENT), outages=0)))
-    return table

@@ -6,10 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append
-from hkoji_server.store.mail_invitations import MailboxMove, NewMailbox
-from hkoji_server.store.mail_values import Mailbox, NewAnswer
+from hkoji_server.store.mail_invitations import NewMailbox
+from hkoji_server.store.mail_tables import MailboxMove
+from hkoji_server.store.mail_values import ClosedMailError, Mailbox, NewAnswer
 from hkoji_server.store.player_tables import Player
 from hkoji_server.store.time_contract import StaleDecisionError
 
@@ -221,13 +223,13 @@ class OwnKeyContract:
         box = with_mailbox(store)
         numbers = [run(store.add_incoming(mail(box, number))).number for number in (1, 2)]
         first, second = (number for number in numbers if number is not None)
-        answers = [NewAnswer("", box.channel, FIRST)]
-        assert run(store.close_incoming(first, "{}", answers=answers, code=CODE))
-        assert not run(store.close_incoming(first, "{}", code=replace(CODE, digest="again")))
+        run(store.close_incoming(Closing(first, answers=(NewAnswer("", box.channel, FIRST),), code=CODE)))
+        with pytest.raises(ClosedMailError):
+            run(store.close_incoming(Closing(first, code=replace(CODE, digest="again"))))
         with pytest.raises(ForbiddenError):
             run(store.recover(own(), "again", SECOND))
         run(store.recover(own(), "code", SECOND))
-        assert run(store.close_incoming(second, "{}", code=replace(CODE, digest="late")))
+        run(store.close_incoming(Closing(second, code=replace(CODE, digest="late"))))
         run(store.revoke_key(a_retired_key(own().key, "bob", SECOND, revoked=True)))
         with pytest.raises(ForbiddenError):
             run(store.recover(own(102), "late", SECOND))
@@ -254,7 +256,7 @@ class OwnKeyContract:
         assert number is not None
         certificate = a_certificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
         moved = MailboxMove(box.channel, asked.channel, certificate, SECOND)
-        assert run(store.close_incoming(number, "{}", move=moved))
+        run(store.close_incoming(Closing(number, move=moved)))
         with pytest.raises(ForbiddenError):
             run(store.recover(own(), "code", SECOND))
         assert run(store.retired(box.held_key)) is None
@@ -266,9 +268,7 @@ class OwnKeyContract:
         number = run(store.add_incoming(mail(asked, 1))).number
         assert number is not None
         certificate = a_certificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
-        assert run(
-            store.close_incoming(number, "{}", move=MailboxMove(box.channel, asked.channel, certificate, SECOND))
-        )
+        run(store.close_incoming(Closing(number, move=MailboxMove(box.channel, asked.channel, certificate, SECOND))))
         assert run(store.erase_mailbox(box.channel))
         assert [(each.mailbox, each.salt) for each in run(store.certificates(box.held_key))] == [("", "")] * 2
         assert [run(store.mailbox_at(each)) for each in ("bob@example.org", "bob@example.net")] == [None, None]

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
-from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey, MailEvidence
+from hkoji_server.store.mail_tables import HeldEntropy, KeptCertificate, KeptHeldKey, MailEvidence
 from hkoji_server.store.player_tables import OperatorCode, Player, RetiredKey
 from hkoji_server.store.tables import Channel, KeptMessage, KeptStatement, changed, row_of
 from sqlmodel import SQLModel
@@ -32,6 +32,7 @@ a_kept_message: Final = _by_place(KeptMessage)
 a_statement: Final = _by_place(KeptStatement)
 a_held_key: Final = _by_place(KeptHeldKey)
 a_certificate: Final = _by_place(KeptCertificate)
+an_entropy: Final = _by_place(HeldEntropy)
 an_evidence: Final = _by_place(MailEvidence)
 _channel: Final = _by_place(Channel)
 

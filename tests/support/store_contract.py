@@ -29,6 +29,7 @@ from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.choice_contract import ChoiceContract
+from tests.support.closing_contract import ClosingContract
 from tests.support.finished_contract import FinishedContract
 from tests.support.loops import run
 from tests.support.mail_contract import MailContract
@@ -106,6 +107,7 @@ class StoreContract(
     NoticeContract,
     TalkContract,
     MailContract,
+    ClosingContract,
     OwnKeyContract,
     OwnMailboxContract,
 ):

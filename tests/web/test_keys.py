@@ -18,7 +18,7 @@ from playwright.sync_api import Page, expect
 
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support import loops
+from tests.support import loops, mailboxes
 from tests.support.guests import bring_guest
 from tests.support.homes import Homes
 from tests.support.mail_contract import FAR
@@ -94,7 +94,7 @@ def plays_by_mail(service: Service, name: str) -> tuple[str, str]:
         loops.run(players.invite(name, address, "en", None))
         box = loops.run(store.mailbox_at(address))
         assert box is not None
-        loops.run(players.register(box))
+        loops.run(mailboxes.accept(store, box.channel, loops.run(players.registration(box))))
         loops.run(store.add_code(a_code(digest_of(code), FAR, name=name)))
         return box.held_key, code
     finally:

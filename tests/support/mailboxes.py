@@ -1,0 +1,18 @@
+"""Mailboxes whose owners have answered, without a mail."""
+
+from __future__ import annotations
+
+from hkoji_server.store.mail_invitations import accept_mailbox
+from hkoji_server.store.mailboxes import note_answered
+from hkoji_server.store.player_tables import Player
+from hkoji_server.store.sql_steps import SqlSteps
+
+
+async def accept(store: SqlSteps, channel: str, player: Player) -> None:
+    """Registers the owner of an invited mailbox, as the mail does with which they accept."""
+    await store._holding(lambda connection: accept_mailbox(connection, channel, player))
+
+
+async def answer(store: SqlSteps, channel: str, at: str) -> None:
+    """Notes that the owner of an invited mailbox has answered, as their mail does."""
+    await store._holding(lambda connection: note_answered(connection, channel, at))
