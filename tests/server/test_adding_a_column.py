@@ -34,8 +34,8 @@ REVISION = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0022"
-down_revision = "0021"
+revision = "0023"
+down_revision = "0022"
 branch_labels = None
 depends_on = None
 
@@ -84,7 +84,7 @@ def test_a_column_of_games_needs_four_places(tmp_path: Path) -> None:
         text = path.read_text()
         assert text.count(line) == 1, name
         path.write_text(text.replace(line, instead))
-    (copy / "hkoji_server" / "store" / "migrations" / "versions" / "v0022_stage.py").write_text(REVISION)
+    (copy / "hkoji_server" / "store" / "migrations" / "versions" / "v0023_stage.py").write_text(REVISION)
     database = tmp_path / "hkoji.sqlite3"
     with sqlite3.connect(database) as made:
         made.executescript((DATABASES / "v0020.sql").read_text())

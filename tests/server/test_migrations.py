@@ -6,6 +6,7 @@ up from the newest one is shown by a revision that only these tests have.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -28,18 +29,18 @@ from hkoji.errors import StorageError
 from hkoji.game.clock import Outage, Way
 from tests.support.cluster import Cluster
 from tests.support.loops import run
-from tests.support.rows import a_code
+from tests.support.rows import a_code, an_entropy
 from tests.support.stores import DATABASES, postgres_at, sqlite_at
 
-NEWEST = "0021"
+NEWEST = "0022"
 AT = "2026-11-20T12:00:00Z"
-LATER = "0022"
+LATER = "0023"
 _LATER = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0022"
-down_revision = "0021"
+revision = "0023"
+down_revision = "0022"
 branch_labels = None
 depends_on = None
 
@@ -130,7 +131,6 @@ def test_a_golden_database_is_read_with_all_that_is_in_it(golden: Database) -> N
         mailbox = run(store.mailbox_of("dave", AT))
         assert mailbox is not None
         assert (mailbox.address, mailbox.orders, mailbox.zone) == ("Dave@example.org", True, "+01:00")
-        assert [each.source for each in run(store.drafts(game.game))] == ["b0" * 32]
         assert [each.raw for each in run(store.evidence(game.game, "dave"))] == [b"From: d\r\n\r\n\xff"]
         assert game.dealer == "server/v1"
     assert golden.rows() == brought_forward(before)
@@ -139,7 +139,33 @@ def test_a_golden_database_is_read_with_all_that_is_in_it(golden: Database) -> N
 def brought_forward(rows: dict[str, list[str]]) -> dict[str, list[str]]:
     """The rows of a golden database as the newest schema has them."""
     games = [row.replace("('ended'", "('dealer', 'server/v1'), ('ended'") for row in rows["game"]]
-    return {**rows, "game": games, "deposit": [], "alembic_version": [f"[('version_num', '{NEWEST}')]"]}
+    kept = {name: found for name, found in rows.items() if name != "draft"}
+    version = [f"[('version_num', '{NEWEST}')]"]
+    return {**kept, "game": games, "deposit": [], "held_entropy": [], "alembic_version": version}
+
+
+def test_of_drafts_the_entropy_stays_to_which_an_entry_commits(golden: Database) -> None:
+    """The others were made by mails that are processed again, or were refused."""
+    engine = create_engine(golden.url)
+    with engine.begin() as connection:
+        joined = connection.execute(text("SELECT game, text FROM entry WHERE seq = 2")).one()
+        commit = json.loads(joined.text)["body"]["entropy_commit"]
+        drafts = [
+            ("a0", "bob", "00" * 32, "a1" * 32),
+            ("a1", "bob", commit, "a2" * 32),
+            ("a2", "bob", "11" * 32, "a3" * 32),
+            ("a3", "carol", "22" * 32, "a4" * 32),
+            ("a4", "bob", commit, None),
+        ]
+        for source, name, said, entropy in drafts:
+            row = {"game": joined.game, "source": source, "name": name, "entropy": entropy}
+            row["submission"] = json.dumps({"entry": {"entry": json.dumps({"body": {"entropy_commit": said}})}})
+            columns = ", ".join(row)
+            connection.execute(text(f"INSERT INTO draft ({columns}) VALUES (:{columns.replace(', ', ', :')})"), row)
+    engine.dispose()
+    with golden.opened() as store:
+        assert run(store.held_entropy(("", ""), 9)) == (an_entropy(joined.game, "bob", "a2" * 32),)
+    assert "draft" not in golden.rows()
 
 
 @pytest.mark.usefixtures("later")

@@ -16,14 +16,16 @@ CREATE TABLE held_entropy (
     game TEXT NOT NULL, name TEXT NOT NULL, entropy TEXT NOT NULL, PRIMARY KEY (game, name)
 ) WITHOUT ROWID
 """
-_SQLITE: Final = (
-    _TABLE,
-    "INSERT OR IGNORE INTO held_entropy SELECT game, name, entropy FROM draft WHERE entropy IS NOT NULL",
-    "DROP TABLE draft",
-)
+_KEPT: Final = """
+INSERT INTO held_entropy SELECT game, name, entropy FROM draft JOIN entry USING (game)
+WHERE entropy IS NOT NULL AND instr(entry.text, '"entropy_commit":"') > 0
+    AND instr(submission, substr(entry.text, instr(entry.text, '"entropy_commit":"') + 18, 64)) > 0
+"""
+"""A draft whose own commitment is in no entry was refused, or its mail is processed again, with other entropy."""
+_SQLITE: Final = (_TABLE, _KEPT, "DROP TABLE draft")
 _POSTGRES: Final = (
     _TABLE.replace("TEXT", 'TEXT COLLATE "C"').replace("WITHOUT ROWID", ""),
-    "INSERT INTO held_entropy SELECT game, name, entropy FROM draft WHERE entropy IS NOT NULL ON CONFLICT DO NOTHING",
+    _KEPT.replace("instr", "strpos"),
     "DROP TABLE draft",
 )
 
