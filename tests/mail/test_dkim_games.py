@@ -290,7 +290,7 @@ def test_crash_between_dns_and_the_entry_keeps_one_commitment(table: MailTable) 
     (found,) = (each for each in world.run(world.store.evidence(table.game, "bob")) if each.head == line.entry.prev)
     assert grade_of(line) == "dkim"
     assert opens(found, lines)
-    # DNS was not asked again once a draft was kept, so the last answer is that of the draft.
+    # DNS is asked at each try until the entry is on record, so the last answer is that of the entry.
     assert decode_answers(found.dns) == {KEY_NAME: (record + b"; n=%d" % len(world.dns.asked),)}
 
 

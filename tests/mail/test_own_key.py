@@ -209,7 +209,7 @@ def test_an_earlier_signature_of_the_held_key_is_refused_afterwards(table: MailT
         assert table.send(table.line) == "not done"
     assert table.head() == head
     assert kept(table)[0]["key"] == OWN.public.text
-    assert "has been revoked" in said(table.answers()[-1])
+    assert "can no longer sign for you" in said(table.answers()[-1])
     line = sent[0].lines[0]
     body = {"entry": line.entry.text, "sig": encode_base64(line.sig)}
     answer = world.service.ask("POST", f"/v1/games/{table.game}/entries", body, bob_with(table).token)

@@ -253,7 +253,8 @@ def test_of_an_odd_message_id_the_whole_field_counts(office: Office) -> None:
         other = Received.KEPT if odd is None else Received.OTHER_BYTES
         assert office.take(a_mail(b"1a\r\n", Message_ID=odd)) is other
         for row in office.rows():
-            run(office.store.close_incoming(Closing(row.number)))
+            if row.state == "new":
+                run(office.store.close_incoming(Closing(row.number)))
         assert len({row.message_id for row in office.rows() if not row.message_id.startswith("!")}) >= number + 1
     # Without one it counts once, whichever of our addresses it was sent to.
     assert office.take(a_mail(Message_ID=None), "play@hkoji.example") is Received.REPEATED
