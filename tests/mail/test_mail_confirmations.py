@@ -6,10 +6,10 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hkoji_server.service.players.held_players import SILENT_DAYS
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.mail_values import Mailbox
 
 from hkoji.errors import ForbiddenError
@@ -208,9 +208,9 @@ def test_a_move_that_is_killed_at_its_end_is_done_once(world: ListWorld, after: 
     class Killed(BaseException):
         pass
 
-    async def killed(*given: Any, **named: Any) -> bool:  # Any: those of the method
+    async def killed(closing: Closing) -> None:
         if after:
-            await close(*given, **named)
+            await close(closing)
         raise Killed
 
     store.close_incoming = killed  # type: ignore[method-assign]
@@ -231,10 +231,10 @@ def test_a_move_that_is_asked_for_elsewhere_while_it_is_confirmed_is_not_said_to
     carol, letter = ask(world, ConfirmWhat.MOVE, "bob", "carol@example.com")
     store, close = world.store, world.store.close_incoming
 
-    async def late(*given: Any, **named: Any) -> bool:  # Any: those of the method
+    async def late(closing: Closing) -> None:
         store.close_incoming = close  # type: ignore[method-assign]
         await world.players.ask(ConfirmWhat.MOVE, "bob", "dave@example.com", "en", None)
-        return await close(*given, **named)
+        await close(closing)
 
     store.close_incoming = late  # type: ignore[method-assign]
     carol.answer(letter, "yes")

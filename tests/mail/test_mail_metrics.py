@@ -16,6 +16,7 @@ from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings
+from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailQueue, WaitingSum
 
@@ -158,7 +159,8 @@ def test_commands_are_counted_with_what_is_said_of_them(
 ) -> None:
     metrics = MailMetrics()
     metrics.processed(
-        "lmtp", MailOutcome([part(each) for each in parts], orders=[MailOrder(each, "x") for each in orders])
+        "lmtp",
+        MailOutcome(Closing(1), [part(each) for each in parts], orders=[MailOrder(each, "x") for each in orders]),
     )
     samples = [each for family in metrics._orders.collect() for each in family.samples]
     totals = [each for each in samples if each.name.endswith("_total")]

@@ -185,7 +185,7 @@ def test_a_player_joins_the_rematch_that_the_opponent_opens_while_their_mail_is_
             await world.parts.orders.process(numbers[0])
             await add_game(*given)
 
-        store.add_game = late  # type: ignore[method-assign]
+        store.add_game = late  # type: ignore[method-assign, assignment]
         assert world.run(world.parts.orders.process(numbers[1])) == ("on record",)
         (again,) = (each for each in world.games_of("bob") if each != game)
         assert world.games_of("carol")[0] == again

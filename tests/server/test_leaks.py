@@ -59,17 +59,18 @@ def test_a_letter_by_mail_that_shows_a_little_of_the_other_hand_is_found(
     worlds: Comparison, brief: type[Brief], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole: dict[str, State] = {}
-    read, left = SeatGames._seat_game, brief.left
+    read, left = SeatGames.read, brief.left
 
-    def reading(self: SeatGames, held: LoadedGame, lines: tuple[Line, ...], name: str) -> SeatGame:
-        whole[held.refereed.course.head] = held.refereed.course.state
-        return read(self, held, lines, name)
+    async def reading(self: SeatGames, game: str, name: str) -> SeatGame:
+        found = await read(self, game, name)
+        whole[found.course.head] = found.course.state
+        return found
 
     def leaking(self: Brief) -> Iterator[str]:
         yield from left(self)
         yield f"{whole[self.position.course.head].hands[1 - self.me] % 3}"
 
-    monkeypatch.setattr(SeatGames, "_seat_game", reading)
+    monkeypatch.setattr(SeatGames, "read", reading)
     monkeypatch.setattr(brief, "left", leaking)
     monkeypatch.setattr(worlds, "wanted", lambda story: bool(story.events) and brief_type(story.ruleset.name) is brief)
     # Which stories come depends on the tests before this one, and not every story has such a letter.

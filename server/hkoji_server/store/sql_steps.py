@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
@@ -27,14 +27,14 @@ Work = Callable[Concatenate[S, Connection, P], T]
 Method = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
 Values = dict[str, Any]  # Any: column values
-Rows = Callable[[str, Values], Awaitable[list[Row]]]
-Snapshot = Callable[[Sequence[str], Values], Awaitable[list[list[Row]]]]
+Rows = Callable[[str, Values], Coroutine[Any, Any, list[Row]]]
+Snapshot = Callable[[Sequence[str], Values], Coroutine[Any, Any, list[list[Row]]]]
 
 
 class Step(Protocol):
     """Runs work on a connection."""
 
-    def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
+    def __call__(self, work: Callable[[Connection], T], /) -> Coroutine[Any, Any, T]:
         """Returns the result of the work."""
 
 
