@@ -59,7 +59,6 @@ from typing import Final, TypeVar
 
 from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection, func, select
-from sqlalchemy.exc import IntegrityError
 
 from hkoji.errors import (
     ConflictError,
@@ -311,11 +310,8 @@ def _add_opened(connection: Connection, new: NewGame, opening: Append) -> None:
         verify_may_offer(new.offered_to, new.quota, CountedOffers._make(run(statements.COUNT, counted).one()))
         run(statements.FORGET, counted)
         run(statements.NOTE, counted)
-    try:
-        added = run(statements.ADD_GAME, statements.game_values(new)).first()
-    except IntegrityError as error:  # another process has just added it
-        raise ConflictError(new.summary.game, seq=0, head="") from error
-    if added is None:
+    # If another process has just added it, this transaction begins again, and finds it.
+    if run(statements.ADD_GAME, statements.game_values(new)).first() is None:
         raise StaleDecisionError(new.summary.game)
     _append_closing(connection, opening)
 
