@@ -228,6 +228,12 @@ def prf(table: SealedTable, seat: Seat, label: str, *arguments: int | str) -> by
     return hmac.digest(seal, lines.encode(), "sha512")
 
 
+def hidden_point(table: SealedTable, seat: Seat, token: bytes, *place: int | str) -> bytes:
+    """The point of the page that hides a token; `place` is what its number is made of."""
+    number = int.from_bytes(prf(table, seat, "hide", *place), "little") % (ORDER - 1) + 1
+    return plain.combine((1, token), (number, blind_point()))
+
+
 @pytest.mark.usefixtures("without_secrets")
 def test_of_equal_cards_the_first_in_the_order_of_the_round_is_played() -> None:
     """Shown or hidden, it is the first that is held and not used; the order has nothing to do with the place."""
@@ -268,8 +274,7 @@ def hidden_cards(table: SealedTable, seat: Seat, seq: int) -> list[str]:
     for part, point in enumerate(step.body.parts.hide.points):
         for index, token in enumerate(now.tokens(seat)):
             place = (now.number, step.entry.prev, seq, step.body.action, part, index)
-            number = int.from_bytes(prf(table, seat, "hide", *place), "little") % (ORDER - 1) + 1
-            if plain.combine((1, token), (number, blind_point())) == point:
+            if hidden_point(table, seat, token, *place) == point:
                 found.append(table.sealers[seat].cards(now)[index])
     assert len(found) == len(step.body.parts.hide.points)
     return found
@@ -294,8 +299,7 @@ def test_the_copy_does_not_depend_on_the_head() -> None:
                 for part, point in enumerate(parts.hide.points):
                     for index, token in enumerate(tokens):
                         place = (1, head, own.seq + 1, Hanamikoji().public(action), part, index)
-                        number = int.from_bytes(prf(table, 0, "hide", *place), "little") % (ORDER - 1) + 1
-                        if plain.combine((1, token), (number, blind_point())) == point:
+                        if hidden_point(table, 0, token, *place) == point:
                             indices.append(index)
                 hidden.add(tuple(indices))
         assert len(shown) + len(hidden) == 1
