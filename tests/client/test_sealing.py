@@ -14,11 +14,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from hkoji.audit.log_audit import audit
+from hkoji.client import sealing
 from hkoji.client.sealing import Sealer
 from hkoji.errors import HkojiError, IllegalError, TrustError, UsageError
 from hkoji.game.course import Course, EntryBody
@@ -303,6 +304,46 @@ def test_the_copy_does_not_depend_on_the_head() -> None:
                             indices.append(index)
                 hidden.add(tuple(indices))
         assert len(shown) + len(hidden) == 1
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("without_secrets")
+@pytest.mark.parametrize("number", range(len(RULESETS)), ids=[ruleset.name for ruleset in RULESETS])
+def test_the_search_for_a_hidden_card_costs_the_same_for_each_token(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """It tries every token. If it stopped at the right one, the time would tell the service which one that is."""
+    table, count = _played(number, 0).table, {"hide": 0, "combine": 0}
+    dealt = rounds(table.course, courses(table))[0]
+    for name in count:
+        monkeypatch.setattr(sealing, name, counted(getattr(sealing, name), name, count))
+    for seat in SEATS:
+        key, entropy, tokens = table.sealed_keys[seat], table.entropy[seat], dealt.tokens(seat)
+        assert dealt.hidden[seat]
+        for each in dealt.hidden[seat]:
+            costs = []
+            for index, token in enumerate(tokens):
+                place = (dealt.number, each.prev, each.seq, each.action, each.part, index)
+                one = (each._replace(point=hidden_point(table, seat, token, *place)),)
+                # A sealer keeps what it has found, so each search needs a new one.
+                sealer = Sealer(key, table.game, seat, entropy, RULESETS[number], forbidden)
+                count.update(hide=0, combine=0)
+                sealer.own(dealt._replace(hidden=((), one) if seat else (one, ())))
+                costs.append(dict(count))
+            assert costs == costs[:1] * len(tokens)
+            assert costs[0]["hide"] == len(tokens) < costs[0]["combine"]
+
+
+def counted(function: Callable[..., bytes], name: str, count: dict[str, int]) -> Callable[..., bytes]:
+    """The same function, which also adds its calls to `count`."""
+
+    def call(*arguments: Any) -> bytes:  # Any: the arguments of either function
+        count[name] += 1
+        return function(*arguments)
+
+    return call
 
 
 # --- lengths ----------------------------------------------------------------------------------------------------------
