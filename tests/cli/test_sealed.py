@@ -79,13 +79,37 @@ def test_every_view_says_whose_program_owes_a_card(alice: Shell, bob: Shell) -> 
     assert (released.code, "your program still owes a card" in released.err) == (Exit.MOVE, True)
 
 
+def test_release_says_which_cards_it_has_released(alice: Shell, bob: Shell) -> None:
+    game = str(alice("new", "--sealed", "--invite", "bob", "--keep-draws", "--json").json["game"])
+    looked = "Sealed games looked at: 1.\n"
+    assert bob("join", game, "--sealed", "--keep-draws").code == 0
+    assert alice("release").out == f"Game {game[:8]}: 6 cards released.\n{looked}"
+    answered(alice, bob, game)
+    assert alice("release").out == f"Game {game[:8]}: 1 card released.\n{looked}"
+    assert alice("release").out == looked
+    move(bob, game, "3")
+    move(alice, game, "-")
+    (told,) = bob("release", "--json").json
+    assert told == {"v": 1, "game": game, "seq": told["seq"], "owes": False}
+
+
+def test_release_does_not_count_the_cards_of_another_machine(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    game = begin(alice, bob)
+    shutil.copytree(alice.seat.path, tmp_path / "second")
+    second = Shell(LocalPlayer(alice.seat.service, "alice", tmp_path / "second"))
+    answered(alice, bob, game)
+    assert "1 card released" in second("release").out
+    assert alice("release").out == "Sealed games looked at: 1.\n"
+
+
 def test_the_end_of_a_round_is_told_with_its_score(alice: Shell, bob: Shell, service: MemoryService) -> None:
     game = begin(alice, bob, "--max-rounds", "1")
-    shells = {0: alice, 1: bob}
+    shells, released = {0: alice, 1: bob}, ""
     while (position := shells[0]("show", game, "--json").json)["due"] not in ("reveal", "release", "over"):
         shell = shells[position["actor"]]
         shell("move", game, shell("show", game, "--json").json["legal"][0])
-        bob("show", game)
+        released = bob("release").out
+    assert "1 card released" in released  # the face-down card that counts
     if position["due"] == "release":
         assert "The round ends when bob's program turns up the face-down card that counts." in alice("show", game).out
     bob("show", game)
