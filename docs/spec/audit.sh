@@ -12,7 +12,7 @@ for it in jq openssl ssh-keygen sha256sum; do command -v "$it" >/dev/null || die
 for it in "${BASH_SOURCE[0]%.sh}"-{lines,entries}.jq; do [[ -r $it ]] || die "$it is missing: it belongs here"; done
 [[ $# -gt 0 && -r $1 && ! -d $1 ]] || die 'usage: audit.sh LOG [NAME=KEY]...'
 tmp=$(mktemp -d) && trap 'rm -rf -- "$tmp"' EXIT || die 'no temporary directory can be made'
-declare -A pins=() keys=() bits=([=]=0); status=0 failed='' id='' pass=0 left='not reached'; printf -v head %064d 0
+declare -A pins=() keys=() bits=([=]=0); status=0 failed='' gap= id='' pass=0 left='not reached'; printf -v head %064d 0
 it=ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/; for n in {0..63}; do bits[${it:n:1}]=$n; done
 note() { [[ $failed == "${1%% *}" ]] || printf '%-14s %s\n' "$1" "$2"; }
 finding() { note "$1" "FINDING at entry $2: $3"; failed=${1%% *} holds=$2 status=1; } # the log is cut off there
@@ -93,7 +93,7 @@ deduced; while IFS=$'\t' read -r step what at one two three four && [[ $failed !
             [[ $first$markers == -- || "$one $two" == "$first $markers" ]] || finding '7 deal' "$at" 'another chance' ;;
         7\ round) k=$(hmac "$seed" "$deck" "$at"); c=$(sorted "$k" $'hkoji.order.v1\n' "${pack[@]}"); put=${c:0:off}
             note "7 round $at" "aside ${put:-none}, $host ${c:off:h}, $guest ${c:off+h:h}, $one first ${c:off+2*h}" ;;
-        7\ *) note "$what" "$at"; if [[ $at == NOT* && $status == 0 ]]; then status=3; fi ;;
+        7\ *) note "$what" "$at"; [[ $at != NOT* ]] || gap=' step 7 needs sealed.py;' status=$((status ? status : 3)) ;;
     esac; done <"$tmp/found"
-printf '%s of %s entries hold; steps 8 and 9, the rules, are left out.\n' "$holds" "$(wc -l <"$tmp/log")"
+printf '%s of %s entries hold;%s steps 8 and 9, the rules, are left out.\n' "$holds" "$(wc -l <"$tmp/log")" "$gap"
 exit "$status"
