@@ -170,6 +170,22 @@ def test_without_its_sealed_key_a_game_can_be_given_up_before_any_card(alice: Sh
     assert alice("resign", game, "--yes").code == 0
 
 
+def test_an_old_sealed_key_can_stand_behind_a_new_one(alice: Shell, bob: Shell) -> None:
+    before = begin(alice, bob)
+    old = hide_key(alice)
+    since = begin(alice, bob, "--new-key")
+    assert ADVICE in alice("show", before).out
+    file = alice.seat.path / "sealed.key"
+    new = file.read_text()
+    file.write_text(new + old.read_text())
+    third = begin(alice, bob)
+    for game in (before, since, third):
+        assert "X" not in alice("show", game, "--json").json["hand"]
+        move(alice, game, "3")
+    file.write_text(new)  # without the old one
+    assert [ADVICE in alice("show", game).out for game in (before, since, third)] == [True, False, False]
+
+
 def test_a_machine_that_has_not_opened_the_game_is_not_told_to_give_it_up(
     alice: Shell, bob: Shell, service: MemoryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
