@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 from hkoji_server.log import log
 from hkoji_server.process.metrics import MailMetrics
-from hkoji_server.service.games.loaded_games import LoadedGame
 from hkoji_server.service.mail.cases import MailOutcome
 from hkoji_server.service.mail.seat_games import SeatGame, SeatGames
 from hkoji_server.store.mail_values import MailVia
 
-from hkoji.log.line import Line
 from hkoji.mail.commands import MailOrder, OrderFault
 from hkoji.mail.letters import Facts, write_letter
 from hkoji.mail.letters import Letter as MailLetter

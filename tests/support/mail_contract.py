@@ -469,7 +469,7 @@ class MailContract:
         assert run(store.reply(kept.digest)) == kept
         changed = replace(kept, expires=None, spent=THIRD, answers='{"a":2}')
         run(store.add_incoming(mail(box, 1)))
-        assert run(store.close_incoming(1, "{}", replies=[replace(changed, name="carol", purpose="yes")]))
+        run(store.close_incoming(Closing(1, replies=(replace(changed, name="carol", purpose="yes"),))))
         assert run(store.reply(kept.digest)) == changed
 
     def test_a_token_that_goes_out_again_says_when(self, store: Store) -> None:
