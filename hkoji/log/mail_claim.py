@@ -48,6 +48,7 @@ class MailClaim(NamedTuple):
         return {"commit": self.commit, "grade": self.grade.value}
 
 
+_GRADES: Final = [each.value for each in MailGrade]
 NO_MAIL: Final = MailClaim(None, MailGrade.NONE)
 """The claim of a `seed` that the service sends by itself."""
 
@@ -72,7 +73,7 @@ def read_mail(value: JsonValue, *, none: bool = False) -> MailClaim:
             raise MalformedError(MAIL, tell("commit is null if and only if the grade is none"))
     elif not is_hex(commit, _HASH_DIGITS):
         raise MalformedError(MAIL, tell("commit is not {digits} lower case hex digits", digits=_HASH_DIGITS))
-    if grade not in (each.value for each in MailGrade):
+    if grade not in _GRADES:
         raise NotUnderstoodError(tell("grade of a mail"), grade)
     if grade == MailGrade.NONE and not none:
         raise MalformedError(MAIL, tell("the grade none is only for a seed"))

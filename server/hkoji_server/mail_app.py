@@ -46,9 +46,9 @@ from hkoji_server.service.games.parts import GameParts, make_game_parts
 from hkoji_server.service.mail.cases import MailOutcome
 from hkoji_server.service.mail.commands import MailCommands
 from hkoji_server.service.mail.entries import MailEntries
-from hkoji_server.service.mail.game_commands import GameCommands
 from hkoji_server.service.mail.letter_facts import LetterFacts
 from hkoji_server.service.mail.mailboxes import SelfRegistration
+from hkoji_server.service.mail.new_games import NewGames
 from hkoji_server.service.mail.orders import MailOrders
 from hkoji_server.service.mail.rights import LookUp
 from hkoji_server.service.mail.seat_games import SeatGames
@@ -95,9 +95,9 @@ def make_mail_parts(
     assert own is not None
     held, players = parts.held, parts.held_players
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
-    entries = MailEntries(store, held, parts.games, parts.offers, parts.statements, sources)
-    game_commands = GameCommands(store, held, entries, parts.offers, parts.invitations, players, tokens)
-    commands = MailCommands(store, tokens, players, game_commands.steps)
+    entries = MailEntries(store, held, parts.games, parts.offers, parts.statements, parts.invitations, players, sources)
+    new_games = NewGames(store, held, entries, parts.offers, players, tokens)
+    commands = MailCommands(store, tokens, players, {**entries.steps, **new_games.steps})
     orders = MailOrders(store, seats, commands, tokens, time, require=require, look_up=look_up, count=count)
     letters = LetterFacts(store, seats, tokens, time, settings, own=own, origin=origin)
     return MailParts(orders, letters)

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from hkoji_server.service.players.held_players import SILENT_DAYS
+from hkoji_server.service.mail.rights import SILENT_DAYS
 from hkoji_server.store.closing import Closing
 from hkoji_server.store.mail_values import Mailbox
 

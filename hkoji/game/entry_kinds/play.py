@@ -48,7 +48,8 @@ class Move(_MoveFields, EntryBody):
         commit = fields["commit"]
         if not isinstance(commit, list) or not 0 < len(commit) <= 2:
             raise MalformedError(tell("move"), tell("commit is not a list of one or two commitments"))
-        return cls(action, tuple(read_hex(item, "commitment") for item in commit), mail, parts)
+        commits = [read_hex(item, "commitment") for item in commit]
+        return cls(action, tuple(commits), mail, parts)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
@@ -105,11 +106,11 @@ class Move(_MoveFields, EntryBody):
         if sealed is not None:
             sealed = sealed_entries.moved(sealed, course, entry, self.parts, applied)
             return course.advance(knowledge, (event,), applied, sealed=sealed)
-        face_down = course.face_down + tuple(
+        face_down = [
             FaceDown(entry.seq, part, seat, state.round, commit, group.counts)
             for part, (group, commit) in enumerate(zip(hidden, self.commit, strict=True))
-        )
-        return course.advance(knowledge, (event,), applied, face_down)
+        ]
+        return course.advance(knowledge, (event,), applied, (*course.face_down, *face_down))
 
 
 class Release(NamedTuple("Release", [("parts", Parts)]), EntryBody):

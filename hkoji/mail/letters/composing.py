@@ -63,11 +63,13 @@ def header_lines(headers: LetterHeaders, subject: str) -> Iterator[str]:
     No field is folded: a line may have 998 characters, and the values are limited. Raises `ValueError` for a value that
     is not of its form.
     """
+    for name in ("sender", "to", "reply_to", "stop_address"):
+        _verify_mailbox(name, getattr(headers, name))
     host = headers.sender.rpartition("@")[2]
     yield f"Date: {_date(headers.at)}"
-    yield f"From: {_NAME} <{_mailbox('sender', headers.sender)}>"
-    yield f"To: {_mailbox('to', headers.to)}"
-    yield f"Reply-To: {_NAME} <{_mailbox('reply_to', headers.reply_to)}>"
+    yield f"From: {_NAME} <{headers.sender}>"
+    yield f"To: {headers.to}"
+    yield f"Reply-To: {_NAME} <{headers.reply_to}>"
     yield f"Subject: {_checked('subject', subject, _SUBJECT, 200)}"
     yield f"Message-ID: {_id('message_id', headers.message_id)}"
     answered = headers.in_reply_to if headers.in_reply_to and is_message_id(headers.in_reply_to) else None
@@ -82,7 +84,7 @@ def header_lines(headers: LetterHeaders, subject: str) -> Iterator[str]:
     yield "X-Auto-Response-Suppress: All"
     yield f"List-Id: {_NAME} <{_NAME}.{host}>"
     url = _checked("stop_url", headers.stop_url, _URL, _LONGEST_URL)
-    stop = f"mailto:{_mailbox('stop_address', headers.stop_address)}?subject=stop"
+    stop = f"mailto:{headers.stop_address}?subject=stop"
     if headers.stop_id is not None:  # RFC 6068 has this very field as an example
         stop += f"&In-Reply-To=%3C{_id('stop_id', headers.stop_id)[1:-1]}%3E"
     yield f"List-Unsubscribe: <{url}>, <{stop}>"
@@ -95,10 +97,9 @@ def is_message_id(text: str) -> bool:
     return len(text) <= _LONGEST_ID and _ID.fullmatch(text) is not None and _ENCODED_WORD not in text
 
 
-def _mailbox(name: str, address: str) -> str:
+def _verify_mailbox(name: str, address: str) -> None:
     if not is_mailbox(address):
         raise ValueError(f"{name} is no mailbox: {address!r}")
-    return address
 
 
 def _id(name: str, text: str) -> str:

@@ -92,7 +92,7 @@ class Page:
 
     def paragraph(self, *texts: str) -> Block:
         """Texts that run on; empty ones are left out."""
-        return tuple(fold(" ".join(self.say(text) for text in texts if text)))
+        return tuple(fold(" ".join(map(self.say, filter(None, texts)))))
 
     def rows(self, texts: Iterable[str]) -> Block:
         """Rows of a table, indented; a row that is too long goes on under its beginning."""

@@ -95,7 +95,8 @@ class LetterStore(SqlSteps):
     # --- tokens ---------------------------------------------------------------------------------------------------
 
     async def reply(self, digest: str) -> ReplyToken | None:
-        return next((ReplyToken(*row) for row in await self._read(_REPLY, b_digest=digest)), None)
+        found = await self._read(_REPLY, b_digest=digest)
+        return ReplyToken(*found[0]) if found else None
 
     async def add_reply(self, reply: ReplyToken) -> None:
         """Keeps a token that goes out with a letter. Of a known one only `made` changes, if it is later."""

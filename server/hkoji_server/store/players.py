@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, insert, or_, select, update
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError
 from hkoji.game import entry_kinds
@@ -97,6 +97,7 @@ _AT_ONCE: Final = ""
 """A time before all others: from then on the keeper looks at a game."""
 RETIRED_KEY: Final = select(*RETIRED.c).where(RETIRED.c.key == bindparam("b_key"))
 _PLAYER: Final = select(*PLAYER.c).where(PLAYER.c.name == bindparam("b_name"))
+_OWN_KEY: Final = _PLAYER.where(~exists().where(HELD_KEY.c.key == PLAYER.c.key))
 _KNOWN_KEY: Final = (
     select(PLAYER.c.key)
     .where(PLAYER.c.key == bindparam("b_key"))
@@ -116,6 +117,10 @@ class PlayerStore(SqlSteps):
     async def player(self, name: str) -> Player | None:
         """Returns a registered player."""
         return one_of(Player, await self._read(_PLAYER, b_name=name))
+
+    async def has_own_key(self, name: str) -> bool:
+        """Tells whether a player has registered a key of their own, which the service does not hold."""
+        return bool(await self._read(_OWN_KEY, b_name=name))
 
     async def add_player(self, player: Player, code: str | None = None) -> Player | None:
         """Registers a player. Returns None, or the player that has the name or the key already.

@@ -119,9 +119,9 @@ class Games:
         if entry.game != game:
             raise MalformedError(tell("submission"), tell("the entry does not belong to the game in the address"))
         held, current = await self._held.recall(game)
-        count = AuthorCount(self._limits if arrival is None else RateLimits(), entry.by)
+        count = AuthorCount(self._limits, entry.by) if arrival is None else None
         sealed = held.refereed.course.sealed is not None
-        proofs = SubmittedProofs(self._proofs, submission, count) if sealed else None
+        proofs = SubmittedProofs(self._proofs, submission, count) if sealed and count is not None else None
         late = False
         tries = 0
         while True:
@@ -229,7 +229,7 @@ class Games:
         held: LoadedGame,
         submission: Submission,
         arrival: MailArrival | None,
-        count: AuthorCount,
+        count: AuthorCount | None,
         proofs: SubmittedProofs | None,
         *,
         current: bool,
@@ -280,8 +280,9 @@ class Games:
                 await self._verify_not_revoked(key)
                 await proofs.check(unproven, at, joined=course.actor is not None)
             try:
-                await self._store.append(lambda: count.counted(decided()[0]))
+                await self._store.append(lambda: decided()[0] if count is None else count.counted(decided()[0]))
             except UncountedError:
+                assert count is not None
                 await self._verify_not_revoked(key)
                 await count.ask()
                 await self._store.append(decided()[0])
@@ -294,7 +295,8 @@ class Games:
             try:
                 await self._verify_not_revoked(key)
             except RevokedError:
-                count.give_back()
+                if count is not None:
+                    count.give_back()
                 raise
             raise
         append, after = decided()

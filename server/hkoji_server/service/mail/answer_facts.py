@@ -140,7 +140,7 @@ class AnswerFacts:
             ruleset=setup.ruleset,
             agreement=setup.agreement,
             known=mailbox.state != "invited",
-            held=not await self._games.has_own_key(mailbox.name),
+            held=not await self._store.has_own_key(mailbox.name),
             host_held=game.course.setup.held(0),
             expires=setup.agreement.expires,
             zone=mailbox.zone,

@@ -35,9 +35,10 @@ from hkoji_server.service.mail.cases import (
     part,
     shown_line,
 )
+from hkoji_server.service.mail.rights import is_silent
 from hkoji_server.service.mail.tokens import MailTokens, kept_token
 from hkoji_server.service.players.channel_settings import ChannelSettings, Quiet
-from hkoji_server.service.players.held_players import HeldPlayers, is_silent, what_of
+from hkoji_server.service.players.held_players import HeldPlayers, what_of
 from hkoji_server.service.players.players import digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store

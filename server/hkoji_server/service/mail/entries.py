@@ -1,4 +1,4 @@
-"""How an order becomes an entry or a statement of a held seat.
+"""The commands of a mail to a game that exists, and how they become entries and statements of a held seat.
 
 It is signed here, and written when the mail is closed, in one transaction: with the mail as its evidence, the salt of
 the commitment to it, and the player's entropy. So a mail makes at most one entry, whatever is killed when. A mail that
@@ -7,18 +7,19 @@ is processed again is signed anew.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from hkoji.errors import IllegalError, StorageError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, format_duration, parse_duration
 from hkoji.game.commitments import SALT_BYTES, entropy_commit
 from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import EntryDraft, Submission, draft_entry, draft_move
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode, encode_base64
-from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
+from hkoji.log.game_statements import MAX_GIFT_SECONDS, AnnulStatement, GiftStatement, make_annul, make_gift
 from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.commands import OrderKind
@@ -27,12 +28,14 @@ from hkoji.mail.tokens import mail_commitment
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.games import Games, MailArrival
+from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.games.offers import Offers
 from hkoji_server.service.games.statements import GameStatements
-from hkoji_server.service.mail.cases import OrderWork, on_record
+from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, OrderWork, on_record, part
+from hkoji_server.service.mail.commands import NotDoneError, Step, accept
 from hkoji_server.service.mail.rights import SIGNS_NO_MORE, has_dkim
-from hkoji_server.service.players.held_players import read_certificate
+from hkoji_server.service.players.held_players import HeldPlayers, read_certificate
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
@@ -52,6 +55,8 @@ class MailEntries:
         games: Games,
         offers: Offers,
         statements: GameStatements,
+        invitations: Invitations,
+        players: HeldPlayers,
         sources: ClockAndEntropy,
     ) -> None:
         self._store = store
@@ -59,15 +64,26 @@ class MailEntries:
         self._games = games
         self._offers = offers
         self._statements = statements
+        self._invitations = invitations
+        self._players = players
         self._sources = sources
+
+    @property
+    def steps(self) -> Mapping[OrderKind, Step]:
+        """The step of each command to a game that exists."""
+        return {
+            OrderKind.MOVE: self._enter,
+            OrderKind.RESIGN: self._enter,
+            OrderKind.CANCEL: self._enter,
+            OrderKind.CALL_OFF: self._call_off,
+            OrderKind.GIVE: self._give,
+            OrderKind.ACCEPT: self._accept,
+            OrderKind.DECLINE: self._decline,
+        }
 
     # --- entries --------------------------------------------------------------------------------------------------
 
-    async def enter(self, work: OrderWork) -> int:
-        """Signs a `move`, `resign` or `cancel` of the player, and returns the number of its entry.
-
-        Raises `IllegalError`.
-        """
+    async def _enter(self, work: OrderWork) -> AnswerPart:
         held, gateway = _turn(work)
         evidence = await self._evidence(work, held, gateway)
         claim = _claim(evidence)
@@ -84,8 +100,36 @@ class MailEntries:
         work.outcome.close(evidence=evidence)
         return self._submits(work, submission)
 
-    async def join(self, work: OrderWork, game: str) -> int:
-        """Signs the `join` of a player who is invited to a game, and returns the number of its entry."""
+    async def _accept(self, work: OrderWork) -> AnswerPart:
+        game, seen = work.case.mail.game, work.case.game
+        if game and seen is not None and seen.seat is None and not seen.signs:
+            raise NotDoneError(
+                tell(
+                    "this invitation is to the key with which the service signed for you, and that has been revoked: "
+                    "ask to be invited again"
+                )
+            )
+        new = not game or work.case.mailbox.state == "invited"
+        if new:
+            await accept(self._players, work)
+        joined = await self.join(work, game) if game else part(AnswerKind.WELCOME)
+        return part(AnswerKind.WELCOME, **joined.values) if new else joined
+
+    async def _decline(self, work: OrderWork) -> AnswerPart:
+        game, mailbox = work.case.mail.game, work.case.mailbox
+        if game:
+            why = "later" if work.order.words else None
+
+            async def write(closing: Closing, _: Closing | None) -> bool:
+                return (await self._invitations.decline(game, mailbox.name, why, closing)).fresh
+
+            work.outcome.write = write
+        if mailbox.state == "invited":
+            work.outcome.close(answered=work.case.now)
+        return part(AnswerKind.DECLINED)
+
+    async def join(self, work: OrderWork, game: str) -> AnswerPart:
+        """Signs the `join` of a player who is invited to a game, and returns what the letter says about it."""
         held = await self._held.read(game)
         submission, evidence, entropy = await self._take_seat(work, held, None)
         work.outcome.close(evidence=evidence, entropy=entropy)
@@ -106,7 +150,7 @@ class MailEntries:
 
         work.outcome.write = write
 
-    def _submits(self, work: OrderWork, submission: Submission) -> int:
+    def _submits(self, work: OrderWork, submission: Submission) -> AnswerPart:
         received = work.case.mail.received
 
         async def write(closing: Closing, _: Closing | None) -> bool:
@@ -114,7 +158,7 @@ class MailEntries:
             return (await self._games.submit(submission.entry.game, submission, arrival=arrival)).fresh
 
         work.outcome.write = write
-        return submission.entry.seq
+        return on_record(submission.entry.seq)
 
     async def _take_seat(
         self, work: OrderWork, held: LoadedGame, invite: entry_kinds.Invite | None
@@ -135,26 +179,26 @@ class MailEntries:
 
     # --- statements -----------------------------------------------------------------------------------------------
 
-    async def call_off(self, work: OrderWork) -> None:
-        """Signs the player's wish to call the game off, which ends it if the other one wishes it too.
-
-        Raises `IllegalError`.
-        """
+    async def _call_off(self, work: OrderWork) -> AnswerPart:
         held, gateway = _turn(work)
         evidence = await self._evidence(work, held, gateway)
         course = held.refereed.course
         wish = make_annul(game=course.setup.game, head=course.head, name=work.case.mailbox.name, mail=_claim(evidence))
         work.outcome.ended = on_record(course.seq + 1)
         await self._states(work, wish, sshsig.ANNUL, evidence, gateway)
+        return part(AnswerKind.CALLED_OFF)
 
-    async def give(self, work: OrderWork, seconds: int) -> None:
-        """Signs a gift of time for the entry that the opponent owes. Raises `IllegalError`."""
+    async def _give(self, work: OrderWork) -> AnswerPart:
+        seconds = parse_duration(work.order.words[0])
+        if seconds > MAX_GIFT_SECONDS:
+            raise NotDoneError(tell("you can give {most} at a time at most", most=format_duration(MAX_GIFT_SECONDS)))
         held, gateway = _turn(work)
         evidence = await self._evidence(work, held, gateway)
         course, name = held.refereed.course, work.case.mailbox.name
         claim = _claim(evidence)
         gift = make_gift(game=course.setup.game, head=course.head, name=name, seconds=seconds, mail=claim)
         await self._states(work, gift, sshsig.GIVE, evidence, gateway)
+        return part(AnswerKind.GAVE, seconds=seconds)
 
     async def _states(
         self,

@@ -29,6 +29,7 @@ from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.answer_facts import Answered, AnswerFacts, again_token
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, counter_of, is_last, read_result
 from hkoji_server.service.mail.commands import COMMANDS, command_fields, stop_fields
+from hkoji_server.service.mail.rights import is_silent
 from hkoji_server.service.mail.seat_games import SeatGame, SeatGames
 from hkoji_server.service.mail.tokens import (
     LetterPlan,
@@ -43,7 +44,6 @@ from hkoji_server.service.notices.couriers import Notice, NotNow
 from hkoji_server.service.players.held_players import (
     asked_fields,
     asked_until,
-    is_silent,
     silence_fields,
     unlock_fields,
     what_of,

@@ -52,6 +52,7 @@ from hkoji_server.service.mail.rights import (
     has_dkim,
     is_allowed,
     is_counted,
+    is_silent,
     judge_mail,
     known_as,
     refusal,
@@ -61,7 +62,6 @@ from hkoji_server.service.mail.rights import (
 )
 from hkoji_server.service.mail.seat_games import SeatGames
 from hkoji_server.service.mail.tokens import MailTokens, is_good, kept_token, read_fields
-from hkoji_server.service.players.held_players import is_silent
 from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
@@ -219,7 +219,7 @@ class MailOrders:
         head = next((line.entry.head for line in lines if str(line.entry.seq) == reply.seq), "")
         fields = read_fields(reply, head)
         issued = await self._tokens.make(fields)
-        own_key = await self._games.has_own_key(reply.name)
+        own_key = await self._store.has_own_key(reply.name)
         good = is_good(reply, mailbox, mail.received, None if game is None else (game.course, game.place))
         return MailCase(mail, mailbox, read, reply, fields, issued.nonce, good, game, now, own_key, issued.text)
 

@@ -19,6 +19,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from hkoji.game.agreement import DAY
+from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderKind
 from hkoji.mail.dkim_rules import judge_dkim, key_names, signed_id
@@ -29,13 +31,15 @@ from hkoji.mail.tokens import NO_DNS, PURPOSES, Purpose, counts, may_order
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail.cases import DONE, MailCase, MailOutcome
 from hkoji_server.service.mail.seat_games import SeatTurn
-from hkoji_server.service.players.held_players import SEALED_BY_MAIL, is_silent
+from hkoji_server.service.players.held_players import SEALED_BY_MAIL
 from hkoji_server.store.mail_values import Mailbox
 
 ASKS: Final = "asks"
 """The count of a token that asks back: the kind of command that it was sent for."""
 ASKED_OF_OTHERS: Final = 2
 """How often a token asks back what came from another address than the registered one."""
+SILENT_DAYS: Final = 180
+"""After how many days without a mail of its owner a mailbox may be somebody else's."""
 LookUp = Callable[[Sequence[str]], Awaitable[DnsAnswers]]
 """Returns the TXT records of names. A name that has none, or that nobody could be asked about, is missing."""
 AGAIN_WITHOUT: Final = 3
@@ -69,6 +73,11 @@ _COMMANDS_ONLY: Final = tell("games are begun at your command address; to get an
 _OF_A_GAME: Final = tell("this is about one game: write it in answer to a letter of that game")
 _NOT_ON_TURN: Final = tell("your mails in this game are sent to you while it is not your turn: move first")
 _TOO_WEAK: Final = tell("you demand mails that your mail provider has signed, and this one it has not signed")
+
+
+def is_silent(mailbox: Mailbox, now: str) -> bool:
+    """Tells whether so long nothing has come from the owner of a mailbox that it may be somebody else's by now."""
+    return add_seconds(mailbox.heard or mailbox.since, SILENT_DAYS * DAY) < now
 
 
 class MailSender(StrEnum):

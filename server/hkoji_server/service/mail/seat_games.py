@@ -91,7 +91,6 @@ class SeatGames:
 
     async def read(self, game: str, name: str) -> SeatGame:
         """Returns a game as the store has it now, as the player `name` knows it. Raises `NotFoundError`."""
-        await self._time.read_outages()
         turn = await self.turn(game, name, 0)
         course, at, seat = turn.course, turn.held.refereed.at, turn.seat
         seen = require_whole(replay(turn.lines, knowledge_of(turn)))
@@ -146,14 +145,9 @@ class SeatGames:
             silent=mailbox.paused,
             opponent_silent=None if other is None else other.paused,
             signs=game.signs and (held or (mailbox.orders and not game.owes_own_seed)),
-            own=not game.signs and await self.has_own_key(mailbox.name),
+            own=not game.signs and await self._store.has_own_key(mailbox.name),
             zone=mailbox.zone,
         )
-
-    async def has_own_key(self, name: str) -> bool:
-        """Tells whether a player has registered a key of their own."""
-        player = await self._store.player(name)
-        return player is not None and await self._store.held_key(player.key) is None
 
     async def rows(self, name: str) -> tuple[GameRow, ...]:
         """Returns the running games of a player, as lists show them."""

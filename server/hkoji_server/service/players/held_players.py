@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.errors import ExistsError, ForbiddenError, IllegalError, MalformedError, NotFoundError, WrongValueError
-from hkoji.game.agreement import DAY, Agreement, format_duration
+from hkoji.game.agreement import Agreement, format_duration
 from hkoji.game.clock import add_seconds
 from hkoji.game.entry_kinds import Invite, Open
 from hkoji.game.entry_kinds.key_changes import Delegate
@@ -44,8 +44,6 @@ from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, Mailbox
 from hkoji_server.store.player_tables import Player, RetiredKey
 from hkoji_server.store.tables import row_of
 
-SILENT_DAYS: Final = 180
-"""After how many days without a mail of its owner a mailbox may be somebody else's."""
 UNCHANGED: Final = tell("nothing was changed")
 SEALED_BY_MAIL: Final = tell(
     "in a sealed game only your own program can play your cards: a service that answers mail for you would see them"
@@ -81,11 +79,6 @@ def unlock_fields(mailbox: Mailbox, digest: str) -> TokenFields:
 def silence_fields(mailbox: Mailbox, now: str) -> TokenFields:
     """Returns what the token is for that ends the silence of a mailbox, in the letters of a day."""
     return TokenFields(Purpose.YES, mailbox.name, about=confirmation(ConfirmWhat.SILENCE, now[: len("2026-12-31")]))
-
-
-def is_silent(mailbox: Mailbox, now: str) -> bool:
-    """Tells whether so long nothing has come from the owner of a mailbox that it may be somebody else's by now."""
-    return add_seconds(mailbox.heard or mailbox.since, SILENT_DAYS * DAY) < now
 
 
 def can_confirm(about: str, mailbox: Mailbox) -> bool:

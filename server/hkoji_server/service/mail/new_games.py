@@ -1,8 +1,8 @@
-"""The commands of a mail that write to games: moves and statements, answers to invitations, `new`, `rematch`.
+"""The commands of a mail that begin games: `new` and `rematch`.
 
 A mail makes at most one entry. So `new` offers a game, opens it and invites somebody, and `rematch` either opens
 another game with the same opponent or joins the one that the opponent has opened. Two mail players who ask at once get
-one game: its id follows from the game before, so the second of them finds it offered.
+one game: its id follows from the game before, so the second of them finds it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import UsageError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import DAY, Agreement, Series, format_duration, parse_duration, parse_time_control
+from hkoji.game.agreement import DAY, Agreement, Series, parse_time_control
 from hkoji.game.clock import add_seconds
 from hkoji.game.course import Course
 from hkoji.game.rematch import MOST_GAMES, Known, has_terms, next_in_series, rematch_agreement, rematch_ruleset_of
 from hkoji.log.canonical import decode, is_name, name_fault
-from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import is_mailbox
 from hkoji.mail.commands import DEFAULT_CLOCK, OrderKind
@@ -25,15 +24,13 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import RULESETS
-from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.offers import Offers
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, OrderWork, on_record, part
-from hkoji_server.service.mail.commands import NotDoneError, Step, accept
+from hkoji_server.service.mail.commands import NotDoneError, Step
 from hkoji_server.service.mail.entries import MailEntries
 from hkoji_server.service.mail.tokens import MailTokens
 from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.store.closing import Closing
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.game_values import GameSummary, Query
@@ -72,8 +69,8 @@ class _MailRematch(NamedTuple):
         return name
 
 
-class GameCommands:
-    """The commands to a game that exists, `new` and `rematch`."""
+class NewGames:
+    """The commands that begin games: `new` and `rematch`."""
 
     def __init__(
         self,
@@ -81,7 +78,6 @@ class GameCommands:
         held: LoadedGames,
         entries: MailEntries,
         offers: Offers,
-        invitations: Invitations,
         players: HeldPlayers,
         tokens: MailTokens,
     ) -> None:
@@ -89,7 +85,6 @@ class GameCommands:
         self._held = held
         self._entries = entries
         self._offers = offers
-        self._invitations = invitations
         self._players = players
         self._tokens = tokens
 
@@ -97,60 +92,9 @@ class GameCommands:
     def steps(self) -> Mapping[OrderKind, Step]:
         """The step of each command."""
         return {
-            OrderKind.MOVE: self._enter,
-            OrderKind.RESIGN: self._enter,
-            OrderKind.CANCEL: self._enter,
-            OrderKind.CALL_OFF: self._call_off,
-            OrderKind.GIVE: self._give,
-            OrderKind.ACCEPT: self._accept,
-            OrderKind.DECLINE: self._decline,
             OrderKind.NEW: self._new,
             OrderKind.REMATCH: self._rematch,
         }
-
-    async def _enter(self, work: OrderWork) -> AnswerPart:
-        return on_record(await self._entries.enter(work))
-
-    async def _call_off(self, work: OrderWork) -> AnswerPart:
-        await self._entries.call_off(work)
-        return part(AnswerKind.CALLED_OFF)
-
-    async def _give(self, work: OrderWork) -> AnswerPart:
-        seconds = parse_duration(work.order.words[0])
-        if seconds > MAX_GIFT_SECONDS:
-            raise NotDoneError(tell("you can give {most} at a time at most", most=format_duration(MAX_GIFT_SECONDS)))
-        await self._entries.give(work, seconds)
-        return part(AnswerKind.GAVE, seconds=seconds)
-
-    async def _accept(self, work: OrderWork) -> AnswerPart:
-        game, seen = work.case.mail.game, work.case.game
-        if game and seen is not None and seen.seat is None and not seen.signs:
-            raise NotDoneError(
-                tell(
-                    "this invitation is to the key with which the service signed for you, and that has been revoked: "
-                    "ask to be invited again"
-                )
-            )
-        new = not game or work.case.mailbox.state == "invited"
-        if new:
-            await accept(self._players, work)
-        if not game:
-            return part(AnswerKind.WELCOME)
-        seq = await self._entries.join(work, game)
-        return part(AnswerKind.WELCOME, seq=seq) if new else on_record(seq)
-
-    async def _decline(self, work: OrderWork) -> AnswerPart:
-        game, mailbox = work.case.mail.game, work.case.mailbox
-        if game:
-            why = "later" if work.order.words else None
-
-            async def write(closing: Closing, _: Closing | None) -> bool:
-                return (await self._invitations.decline(game, mailbox.name, why, closing)).fresh
-
-            work.outcome.write = write
-        if mailbox.state == "invited":
-            work.outcome.close(answered=work.case.now)
-        return part(AnswerKind.DECLINED)
 
     async def _new(self, work: OrderWork) -> AnswerPart:
         ruleset, name, address, *rest = work.order.words
@@ -306,7 +250,7 @@ class GameCommands:
                 )
             )
         work.outcome.games = [game]
-        return on_record(await self._entries.join(work, game))
+        return await self._entries.join(work, game)
 
     async def _key_of_opponent(self, wanted: _MailRematch) -> str:
         """Returns the opponent's registered key, or else the last one in the game."""
