@@ -75,7 +75,6 @@ def name_server(records: dict[str, tuple[bytes, ...]], patched: pytest.MonkeyPat
     asked: list[str] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
-        server.settimeout(10)
 
         def serve() -> None:
             while True:
