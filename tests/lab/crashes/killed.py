@@ -41,7 +41,7 @@ def psycopg_watched(observer: DriverObserver) -> Iterator[None]:
 
         return patch.object(owner, name, watched)
 
-    execute = psycopg.Cursor.execute
+    execute, commit = psycopg.Cursor.execute, psycopg.Connection.commit
 
     def execute_watched(self: Any, *given: Any, **named: Any) -> Any:
         observer.before_call("execute", str(given[0]))
@@ -49,11 +49,17 @@ def psycopg_watched(observer: DriverObserver) -> Iterator[None]:
         observer.after_call("execute", str(given[0]))
         return result
 
+    def commit_watched(self: Any) -> None:
+        observer.before_call("execute", "COMMIT")
+        commit(self)
+        observer.after_call("execute", "COMMIT")
+
     with ExitStack() as stack:
         stack.enter_context(told(psycopg.AsyncConnection, "execute", lambda given: str(given[0])))
         stack.enter_context(told(psycopg.AsyncPipeline, "__aenter__", lambda _: "BEGIN IMMEDIATE"))
         stack.enter_context(told(psycopg.AsyncPipeline, "__aexit__", lambda _: "COMMIT"))
         stack.enter_context(patch.object(psycopg.Cursor, "execute", execute_watched))
+        stack.enter_context(patch.object(psycopg.Connection, "commit", commit_watched))
         yield
 
 
