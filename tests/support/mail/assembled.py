@@ -26,7 +26,7 @@ from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji.mail.dns_answers import DnsAnswers
 from hkoji.mail.mail import read_mail
 from tests.support.service import UNLIMITED
-from tests.support.service_in_process import Inside, drawn, inside, read_settings
+from tests.support.service_in_process import Clock, Inside, drawn, inside, read_settings
 
 ADDRESS: Final = "play@hkoji.example"
 ORIGIN: Final = "http://inside"
@@ -130,13 +130,15 @@ class AssembledMail:
 
 
 @contextmanager
-def assembled(data: Path, kind: type[AssembledMail] = AssembledMail, seed: str = "one") -> Iterator[AssembledMail]:
+def assembled(
+    data: Path, kind: type[AssembledMail] = AssembledMail, seed: str = "one", clock: Clock | None = None
+) -> Iterator[AssembledMail]:
     """A service and a mail process for the duration of a block. The same seed draws the same bytes."""
     patches = [patch(f"hkoji_server.app.{task}", _never) for task in _TASKS]
     for each in patches:
         each.start()
     try:
-        with inside(data, seed=seed, mail=ADDRESS, outage_after=10**7) as service:
+        with inside(data, seed=seed, clock=clock, mail=ADDRESS, outage_after=10**7) as service:
             service.ask("GET", "/v1/service")
             opened = service.store()
             store = service.runner.run(opened.__aenter__())
@@ -152,7 +154,9 @@ def assembled(data: Path, kind: type[AssembledMail] = AssembledMail, seed: str =
 async def _make(service: Inside, store: Store, kind: type[AssembledMail], seed: str) -> AssembledMail:
     sources = ClockAndEntropy(service.clock, drawn(f"mail of {seed}"), service.clock.elapsed)
     key, origin = await identify(store, sources, None, ORIGIN)
-    settings = read_settings(data=service.data, mail=ADDRESS, outage_after=10**7, mail_per_day=10**6, **UNLIMITED)
+    settings = read_settings(
+        data=service.data, mail=ADDRESS, outage_after=10**7, mail_per_day=10**6, mail_per_hour=10**6, **UNLIMITED
+    )
     metrics = MailMetrics()
     players = HeldPlayers(store, sources, key, settings, origin=origin)
     world = kind(service, store, None, players, metrics)  # type: ignore[arg-type] # made below: it needs the world
