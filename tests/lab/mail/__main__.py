@@ -8,12 +8,15 @@
     python -m tests.lab.mail loops          what answers by itself, forwards or comes back
     python -m tests.lab.mail spoof          mails that are not what they seem, judged by the table spoof.txt
     python -m tests.lab.mail frame 300      mails files and DNS records that shall make an honest service look guilty
+    python -m tests.lab.mail cut            the mail process is killed between any two statements of one mail
+    python -m tests.lab.mail fatal          a mail that ends each process that processes it
+    python -m tests.lab.mail at-once        300 mails with a move at once: until all answers are sent
     python -m tests.lab.mail kill 500       the mail process is killed while players play
     python -m tests.lab.mail load 10000     many mails at once
 
 `play` plays a whole game and audits it; it writes the log to g.jsonl. With --in-process the players' mailboxes are in
-memory, and it runs on any machine, as `checks`, `stories` and `frame` do. Everything else needs Linux, root, Postfix,
-Dovecot and OpenDKIM.
+memory, and it runs on any machine, as `checks`, `stories`, `frame`, `cut`, `fatal` and `at-once` do. Everything else
+needs Linux, root, Postfix, Dovecot and OpenDKIM. `cut`, `fatal` and `at-once` take `--postgres`.
 """
 
 from __future__ import annotations
@@ -24,25 +27,31 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
 from hkoji_server.log import configure_logging
 
 from tests.lab.mail import dovecot
+from tests.lab.mail.at_once import AIM, AIM_ALONE, run_at_once
 from tests.lab.mail.checks import CHECKS
+from tests.lab.mail.cuts import run_cuts
+from tests.lab.mail.fatal import run_fatal
 from tests.lab.mail.frame import run_frames
 from tests.lab.mail.kill import LEASE, run_kills
 from tests.lab.mail.load import PLAYERS, run_load
 from tests.lab.mail.loops import run_loops
 from tests.lab.mail.mail_world import UNHURRIED, MailWorld
 from tests.lab.mail.namespaces import FOLDER, enter, run_inside
+from tests.lab.mail.one_mail import STORIES
 from tests.lab.mail.play import WantedGame, judge, play_by_mail
 from tests.lab.mail.real_post_office import DOOR, PROVIDER, SMTP, RealPostOffice
 from tests.lab.mail.real_post_office import PLAYERS as PLAYERS_DOMAIN
 from tests.lab.mail.real_spoof_world import RealSpoofWorld
 from tests.lab.mail.spoof import read_table, run_spoofs
 from tests.lab.mail.stories import run_stories
+from tests.support.cluster import Cluster, cluster
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.post_office import PostOffice
 from tests.support.metrics import free_port
@@ -63,6 +72,10 @@ def main(words: list[str]) -> int:
         return _stories(given)
     if given.command == "frame":
         return _frame(given)
+    if given.command in _ALONE:
+        configure_logging("error", "text")  # of the service in this process that makes the data
+        with cluster() if given.postgres else nullcontext() as server:
+            return _told(_ALONE[given.command](given, server))
     if FOLDER not in os.environ:
         return run_inside(words)
     folder = enter()
@@ -133,6 +146,31 @@ def _stories(given: argparse.Namespace) -> int:
     return _told(done.wrong)
 
 
+def _cut(given: argparse.Namespace, server: Cluster | None) -> list[str]:
+    done = run_cuts(given.story or tuple(STORIES), given.count, given.seed, server, given.jobs)
+    _print_counts(done.counts)
+    return done.wrong
+
+
+def _fatal(given: argparse.Namespace, server: Cluster | None) -> list[str]:
+    done = run_fatal(given.count, given.seed, server)
+    _print_counts(done.counts)
+    return done.wrong
+
+
+def _at_once(given: argparse.Namespace, server: Cluster | None) -> list[str]:
+    done = run_at_once(given.count, server)
+    print(f"  one mail alone: answered in {done.alone:.3f} s (median); processor {done.processor_alone * 1e3:.1f} ms")
+    print(f"  {done.mails} mails at once: kept in {done.kept:.1f} s, answered in {done.answered:.1f} s")
+    print(f"  processor of the mail process for each of them: {done.processor * 1e3:.1f} ms")
+    slow = [f"{done.mails} mails took {done.answered:.1f} s"] if done.answered > AIM * done.mails / 300 else []
+    return slow + ([f"one mail took {done.alone:.2f} s"] if done.alone > AIM_ALONE else [])
+
+
+_ALONE: Final = {"cut": _cut, "fatal": _fatal, "at-once": _at_once}
+"""The commands about a mail process alone, with mailboxes in memory."""
+
+
 def _loops(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
     ended = run_loops(world, office)
     for each in ended:
@@ -184,6 +222,18 @@ def _parser() -> argparse.ArgumentParser:
     framing = commands.add_parser("frame", help="mails files that shall make an honest service look guilty")
     framing.add_argument("files", type=int, nargs="?", default=300, help="for each of the schemes")
     framing.add_argument("--seed", type=int, default=1)
+    cut = commands.add_parser("cut", help="a mail process that is killed between two statements")
+    cut.add_argument("story", nargs="*", help=f"default: all of {', '.join(STORIES)}")
+    cut.add_argument("--count", type=int, help="at how many points of each story; default: at all")
+    cut.add_argument("--jobs", type=int, default=4, help="how many stories at the same time")
+    fatal = commands.add_parser("fatal", help="a mail that ends its process")
+    fatal.add_argument("--count", type=int, default=20)
+    for each in (cut, fatal):
+        each.add_argument("--seed", type=int, default=1)
+    at_once = commands.add_parser("at-once", help="many mails at once, and one alone")
+    at_once.add_argument("--count", type=int, default=300)
+    for each in (cut, fatal, at_once):
+        each.add_argument("--postgres", action="store_true", help="the data is in PostgreSQL")
     kill = commands.add_parser("kill", help="a mail process that is killed")
     kill.add_argument("kills", type=int)
     kill.add_argument("--seed", type=int, default=1)

@@ -56,7 +56,7 @@ class MailWorld:
             **settings,
         }
         self._settings = {f"HKOJI_SERVER_{name.upper()}": value for name, value in given.items()}
-        self._quick = partial(_be_quick, wait, lease)
+        self._quick = partial(be_quick, wait, lease)
         self.service: Service = start(self.data, settings=given, forked=True, prepare=self._quick)
         self._log = folder / "mail.log"
         self.mail: ForkedProcess | None = None
@@ -133,7 +133,7 @@ class MailWorld:
         return max(first.returncode, second.returncode), said
 
 
-def _be_quick(seconds: int, lease: int) -> None:
+def be_quick(seconds: int, lease: int) -> None:
     """Changes the waits in this process, because a whole game would take an hour.
 
     A real letter about a turn waits for a minute, so that a quick reply makes none, and letters are looked for every

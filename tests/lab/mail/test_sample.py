@@ -1,4 +1,4 @@
-"""A sample of the laboratory of mail: the real servers, where this machine can have them; stories; and frames.
+"""A sample of the laboratory of mail: the real servers, where this machine can have them; stories; kills; and frames.
 
 The frames: no mails file and no DNS record of a player makes an honest service look guilty.
 """
@@ -20,6 +20,9 @@ from hkoji_server.service.mail import letter_facts
 from hkoji.mail.mails_file import format_mails
 from tests.lab.mail import namespaces
 from tests.lab.mail.__main__ import main
+from tests.lab.mail.at_once import run_at_once
+from tests.lab.mail.cuts import leftovers, run_cuts
+from tests.lab.mail.fatal import run_fatal
 from tests.lab.mail.frame import SCHEMES, Framed, framed_world, judge, play_to_end
 from tests.lab.mail.stories import run_stories
 from tests.support.letters import KINDS
@@ -122,6 +125,40 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     done = run_stories(1, seed=14)
     assert len(done.wrong) == 1
     assert "no letter takes it" in done.wrong[0]
+
+
+def test_a_process_that_is_killed_on_the_way_of_a_mail_leaves_nothing_else_behind() -> None:
+    done = run_cuts(("accept, known",), 2)
+    assert done.wrong == []
+    assert done.counts["kills"] == 2
+
+
+def test_what_a_kill_may_leave_behind_is_found() -> None:
+    seed = '{"body":{},"by":"bob","game":"g","kind":"seed"}'
+    rows = {
+        "entry": [{"text": seed}],
+        "statement": [],
+        "evidence": [{"commit": "c0"}],
+        "mailbox": [{"held_key": "one"}],
+        "player": [{"key": "two"}],
+        "held_key": [{"name": "bob", "key": each} for each in ("one", "two", "three")],
+        "held_entropy": [{"game": "g", "name": each, "entropy": "00"} for each in ("bob", "carol")],
+    }
+    assert leftovers(rows) == [
+        "evidence for nothing: c0",
+        "a held key of no use: bob",
+        "entropy of a seed on record: bob in g",
+    ]
+
+
+@pytest.mark.xfail(reason="until a minute is over, it is tried more than three times")
+def test_a_mail_that_ends_its_process_is_set_aside_and_others_are_answered() -> None:
+    assert run_fatal(1).wrong == []
+
+
+def test_mails_that_come_at_once_are_answered() -> None:
+    done = run_at_once(5, alone=1)
+    assert done.answered >= done.kept
 
 
 @pytest.mark.parametrize("name", ["as providers do", "expires just after T", "two records"])
