@@ -28,7 +28,8 @@ LEASE: Final = 2
 """How many seconds the letters wait that a killed process had in hand."""
 _ABANDONED: Final = 3
 """After how many seconds a mail is given up that was tried often enough, by a process that may have ended."""
-_READS: Final = ("SELECT", "PRAGMA", "SET ", "SHOW", "LISTEN", "ROLLBACK", "ANALYZE")
+_READS: Final = ("SELECT", "PRAGMA", "SET ", "SHOW", "LISTEN", "ROLLBACK", "ANALYZE", ";", "Composed")
+"""How statements begin that write nothing; the last two are those of psycopg and of its pool for a new connection."""
 _SHOWN: Final = 60
 _WATCHED: Final = ExitStack()
 """Until the process ends."""
