@@ -33,12 +33,12 @@ from hkoji.mail.letters.answers import (
     TurnOverFacts,
     UnreadableFacts,
 )
+from hkoji.mail.letters.composing import SHOW_TURN, ManyFacts
 from hkoji.mail.letters.events import AnnulFacts, OverFacts, TurnFacts
 from hkoji.mail.letters.game_words import GameWords, SeatFacts
 from hkoji.mail.letters.invitations import InvitationFacts
 from hkoji.mail.letters.page import RULE, TIE, WIDTH, Page, fold, harmless, wrapped
 from hkoji.mail.letters.shown import HelpFacts, MovesFacts, SettingFacts, ShowFacts
-from hkoji.mail.letters.writing import SHOW_TURN, ManyFacts
 from hkoji.mail.orders import read_orders
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import LANGUAGES, tell

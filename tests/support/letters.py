@@ -23,6 +23,7 @@ from hkoji.mail.letters.answers import (
     TurnOverFacts,
     UnreadableFacts,
 )
+from hkoji.mail.letters.composing import Facts, ManyFacts
 from hkoji.mail.letters.events import AnnulFacts, GivenFacts, JoinedFacts, OverFacts, ReminderFacts, TurnFacts
 from hkoji.mail.letters.game_words import GameRow, SeatFacts
 from hkoji.mail.letters.invitations import DeclinedFacts, InvitationFacts, LetterWaits, WelcomeFacts
@@ -47,7 +48,6 @@ from hkoji.mail.letters.shown import (
     SettingFacts,
     ShowFacts,
 )
-from hkoji.mail.letters.writing import Facts, ManyFacts
 from hkoji.mail.orders import read_orders
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell

@@ -5,8 +5,7 @@ from the log, the mailbox and the clock. `write_letter` gives the text in a lang
 header fields.
 """
 
-from hkoji.mail.letters.composing import LetterHeaders, compose
+from hkoji.mail.letters.composing import Facts, LetterHeaders, compose, write_letter
 from hkoji.mail.letters.page import Attachment, Letter
-from hkoji.mail.letters.writing import Facts, write_letter
 
 __all__ = ["Attachment", "Facts", "Letter", "LetterHeaders", "compose", "write_letter"]

@@ -132,8 +132,8 @@ class NoticeStore(SqlSteps):
 
     async def next_notice(self, kinds: Collection[str]) -> str | None:
         """Returns when the first notice to channels of these kinds is to be sent; None if there is none."""
-        found = [await self._read(_NEXT, b_kind=kind) for kind in kinds]
-        return min((rows[0][0] for rows in found if rows), default=None)
+        found = [row for kind in kinds for row in await self._read(_NEXT, b_kind=kind)]
+        return min(found)[0] if found else None
 
     async def due_channels(self, kinds: Collection[str], now: str, most: int) -> tuple[DueChannel, ...]:
         """Returns at most `most` channels of each kind to which something is to be sent by now.

@@ -18,12 +18,11 @@ from hkoji.game.entry_kinds import Lapse, parse_body
 from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters.answers import LastTodayFacts
-from hkoji.mail.letters.composing import LetterHeaders
+from hkoji.mail.letters.composing import SHOW_TURN, Facts, LetterHeaders, ManyFacts
 from hkoji.mail.letters.events import AnnulFacts, GivenFacts, JoinedFacts, OverFacts, ReminderFacts, TurnFacts
 from hkoji.mail.letters.invitations import DeclinedFacts, InvitationFacts
 from hkoji.mail.letters.mailbox import ConfirmFacts, ConfirmWhat, NameTakenFacts
 from hkoji.mail.letters.page import OneLetter
-from hkoji.mail.letters.writing import SHOW_TURN, Facts, ManyFacts
 from hkoji.mail.tokens import Purpose, TokenFields
 from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.answer_facts import Answered, AnswerFacts, again_token

@@ -212,11 +212,12 @@ class MailOrders:
         game = None
         if reply.game:
             try:
-                game = await self._games.turn(reply.game, reply.name, int(reply.seq) if reply.seq else None)
+                game = await self._games.turn(reply.game, reply.name)
             except NotFoundError:  # an offer that nobody had opened in time
                 reply = replace(reply, spent=reply.spent or now)
-        lines = () if game is None else game.lines
-        head = next((line.entry.head for line in lines if str(line.entry.seq) == reply.seq), "")
+        head = ""
+        if game is not None and reply.seq and int(reply.seq) < len(game.lines):
+            head = game.lines[int(reply.seq)].entry.head
         fields = read_fields(reply, head)
         issued = await self._tokens.make(fields)
         own_key = await self._store.has_own_key(reply.name)

@@ -35,6 +35,8 @@ from hkoji_server.store.mail_tables import MailEvidence
 from hkoji_server.store.mail_values import Mailbox
 
 _MOST_ROWS: Final = 50
+_MOST_GAMES: Final = 64
+"""Of how many games the lines are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,6 @@ class SeatTurn:
     course: Course
     """The same with all cards, as the service knows it."""
     lines: tuple[Line, ...]
-    """The lines that were read: the last ones."""
     seat: Seat | None
     place: TokenPlace
     signs: bool
@@ -88,29 +89,29 @@ class SeatGames:
         self._store = store
         self._games = games
         self._time = time
+        self._lines: dict[str, tuple[Line, ...]] = {}
+        """The lines of the games that were read last. A log only grows."""
 
     async def read(self, game: str, name: str) -> SeatGame:
         """Returns a game as the store has it now, as the player `name` knows it. Raises `NotFoundError`."""
-        turn = await self.turn(game, name, 0)
+        turn = await self.turn(game, name)
         course, at, seat = turn.course, turn.held.refereed.at, turn.seat
         seen = require_whole(replay(turn.lines, knowledge_of(turn)))
         clock = read_clock(course, at)._replace(deadline=turn.held.due(self._time.outages))
         position = read_position(seen, seat, name) if course.sealed is None else sealed_position(seen, seat, name)
         return SeatGame(turn.name, turn.held, course, turn.lines, seat, turn.place, turn.signs, position, clock)
 
-    async def turn(self, game: str, name: str, since: int | None = None) -> SeatTurn:
-        """Returns a game as the store has it now, with the lines from entry number `since` on, or more.
-
-        Raises `NotFoundError`.
-        """
+    async def turn(self, game: str, name: str) -> SeatTurn:
+        """Returns a game as the store has it now, with all its lines. Raises `NotFoundError`."""
         while True:
             held = await self._games.read(game)
-            course = held.refereed.course
-            lines = await self._store.lines(game, (course.seq if since is None else min(since, course.seq)) - 1)
-            place = place_of([line.entry for line in lines])
-            if place is None:  # the turn began before
-                since = 0
-            elif lines[-1].entry.head == course.head:
+            course, lines = held.refereed.course, self._lines.pop(game, ())
+            self._lines[game] = lines = lines + await self._store.lines(game, len(lines) - 1)
+            if len(self._lines) > _MOST_GAMES:
+                del self._lines[next(iter(self._lines))]
+            if lines and lines[-1].entry.head == course.head:
+                place = place_of([line.entry for line in lines])
+                assert place is not None  # the first entry is an offer
                 seat = course.setup.seat_of(name)
                 return SeatTurn(name, held, course, lines, seat, place, await self._signs(course, seat, name))
 

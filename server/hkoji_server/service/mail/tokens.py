@@ -21,8 +21,7 @@ from typing import Any, Final, NamedTuple
 from hkoji.game.course import Course
 from hkoji.log.line import Entry, Line
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.letters.composing import LetterHeaders
-from hkoji.mail.letters.writing import Facts
+from hkoji.mail.letters.composing import Facts, LetterHeaders
 from hkoji.mail.tokens import (
     LEAVES_TURN,
     Purpose,

@@ -181,7 +181,8 @@ class NoticeDelivery:
 
     async def _deliver_next(self, name: str) -> bool:
         """Deals with the next notice to a channel. Returns False if there is none."""
-        waiting = await self._store.due_notice(name, await self._time.now())
+        now = await self._time.now()
+        waiting = await self._store.due_notice(name, now)
         if waiting is None:
             return False
         # It may have been removed, or turned off by another process, while the last notice was sent.
@@ -191,7 +192,7 @@ class NoticeDelivery:
             return True
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                sending = await self._plan(channel, waiting)
+                sending = await self._plan(channel, waiting, now)
                 leased = None if sending is None else await self._lease(waiting, sending.letter)
                 if sending is None or leased is None:
                     return True
@@ -214,9 +215,9 @@ class NoticeDelivery:
             self._count(waiting.event, "sent")
         return True
 
-    async def _plan(self, channel: Channel, waiting: WaitingNotice) -> Sending | None:
+    async def _plan(self, channel: Channel, waiting: WaitingNotice, now: str) -> Sending | None:
         """Returns how a notice is sent now; None if it is not, and has been deleted or put off."""
-        notice = await self._judged(channel, waiting)
+        notice = await self._judged(channel, waiting, now)
         sending = None if notice is None else await self.couriers[channel.kind].plan(channel, notice)
         if notice is not None and sending is None:
             await self._drop(waiting)
@@ -239,9 +240,8 @@ class NoticeDelivery:
             leased = found if isinstance(found, LeasedNotice) else None
         return leased if self._sources.elapsed() - began <= LEASE - SEND_SECONDS else None
 
-    async def _judged(self, channel: Channel, waiting: WaitingNotice) -> Notice | None:
+    async def _judged(self, channel: Channel, waiting: WaitingNotice, now: str) -> Notice | None:
         """Returns what is to be sent now; None if it is not, and has been deleted or put off."""
-        now = await self._time.now()
         if parse_time(now) - parse_time(waiting.due) > OLDEST_NOTICE:
             # A restored copy has notices that were sent long ago; that is no fault of the channel.
             if waiting.tried == 1:
