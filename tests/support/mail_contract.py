@@ -517,13 +517,14 @@ class MailContract:
 
         async def send(backend: Store, one: WaitingNotice, made: str, at: str) -> LetterIds | None:
             """Plans a letter until it is leased, or another process has leased it."""
-            while True:
+            for _ in range(100):
                 thread = await read_thread(backend, box, one.game, at)
                 if thread.versions(notice_of(one)):
                     return None
                 ids, letter = plan_in(thread, one, made)
                 if isinstance(await backend.lease_letter(one, SECOND, letter), LeasedNotice):
                     return ids
+            raise AssertionError
 
         with opened() as other:
 
@@ -573,11 +574,12 @@ class MailContract:
         with opened() as other:
 
             async def lease(backend: Store, one: WaitingNotice) -> object:
-                while True:
+                for _ in range(100):
                     thread = await read_thread(backend, box, one.game, FIRST)
                     letter = replace(plan_in(thread, one, f"{one.seq:026}")[1], limits=limits)
                     if (found := await backend.lease_letter(one, SECOND, letter)) != "changed":
                         return found
+                raise AssertionError
 
             async def race() -> list[object]:
                 stores = (store, other) * 4

@@ -125,10 +125,12 @@ class LetterStore(SqlSteps):
             return "changed"
         if letter.limits is not None:
             _count(connection, letter.limits.counter, letter.at)
-        for each in (letter.thread, *letter.tokens):
-            add_reply(connection, each)
-        if letter.was is not None:
+        if letter.was is None:  # fails if another process has made the row by now; then all of this runs again
+            connection.execute(insert(REPLY).values(asdict(letter.thread)))
+        else:
             change_reply(connection, letter.thread)
+        for each in letter.tokens:
+            add_reply(connection, each)
         if letter.ends is not None:
             _end_tokens(connection, letter.thread, letter.at, letter.ends)
         if letter.shows is not None:

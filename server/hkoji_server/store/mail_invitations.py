@@ -65,6 +65,7 @@ class NewMailbox:
 
     `held` and `certificate` are those of a held key that is made for it; with None of them `mailbox.held_key` is empty.
     `settings` is the text of those of its channel. `by` is who invites or asks, for the limits; None for the operator.
+    `ordered` is when a mail came that orders it: if that is processed again, it is the same attempt.
     """
 
     mailbox: Mailbox
@@ -72,6 +73,12 @@ class NewMailbox:
     by: str | None
     held: KeptHeldKey | None = None
     certificate: KeptCertificate | None = None
+    ordered: str | None = None
+
+    @property
+    def at(self) -> str:
+        """When the attempt counts from."""
+        return self.ordered or self.mailbox.since
 
 
 class InvitationStore(SqlSteps):
@@ -111,7 +118,7 @@ class InvitationStore(SqlSteps):
         def count(connection: Connection) -> T | None:
             same = find(connection, new)
             if same is None:
-                _count_attempt(connection, new.by, new.mailbox.since, new.mailbox.address)
+                _count_attempt(connection, new.by, new.at, new.mailbox.address)
             return same
 
         # An attempt that is refused counts too: so nobody can try many mailboxes.
@@ -149,9 +156,10 @@ def _invited(connection: Connection, new: NewMailbox) -> KeptCertificate | None:
 def _count_attempt(connection: Connection, by: str | None, at: str, address: str) -> None:
     """Counts an attempt to invite or to ask, before it is decided. Raises `TooManyError` if it is one too many.
 
-    `by` is who tries; the operator's are not counted. Until `_must_answer` says otherwise nobody has to answer it.
+    `by` is who tries; the operator's are not counted, nor is the same attempt at the same time a second time. Until
+    `_must_answer` says otherwise nobody has to answer it.
     """
-    if by is None:
+    if by is None or connection.execute(select(MAIL_INVITATION.c.at).where(*_attempt(by, at, address))).first():
         return
     own = (MAIL_INVITATION.c.player == by, MAIL_INVITATION.c.at > add_seconds(at, -DAY))
     count, first = connection.execute(select(func.count(), func.min(MAIL_INVITATION.c.at)).where(*own)).one()
@@ -165,9 +173,8 @@ def _count_attempt(connection: Connection, by: str | None, at: str, address: str
                 time=again,
             ),
         )
-    if connection.execute(select(MAIL_INVITATION.c.at).where(*_attempt(by, at, address))).first() is None:
-        values = {"player": by, "at": at, "address": address.lower(), "answered": at}
-        connection.execute(insert(MAIL_INVITATION).values(values))
+    values = {"player": by, "at": at, "address": address.lower(), "answered": at}
+    connection.execute(insert(MAIL_INVITATION).values(values))
 
 
 def _attempt(by: str | None, at: str, address: str) -> tuple[ColumnElement[bool], ...]:
@@ -224,7 +231,7 @@ def _invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
         return same
     verify_not_reserved(connection, name, "", box.since)
     earlier = _idle_at(connection, box, box.since)
-    _must_answer(connection, new.by, box.since, box)
+    _must_answer(connection, new.by, new.at, box)
     if earlier is not None:  # it was invited before, and is a mailbox anew
         forget_mailbox(connection, earlier)
     _add(connection, new, invited=box.since, invited_by=new.by)

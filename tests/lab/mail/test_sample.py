@@ -151,7 +151,6 @@ def test_what_a_kill_may_leave_behind_is_found() -> None:
     ]
 
 
-@pytest.mark.xfail(reason="until a minute is over, it is tried more than three times")
 def test_a_mail_that_ends_its_process_is_set_aside_and_others_are_answered() -> None:
     assert run_fatal(1).wrong == []
 

@@ -135,7 +135,8 @@ class NewGames:
         player = await self._store.player(name)
         if player is not None:
             return player.key
-        return (await self._players.invite(name, address, work.mailbox.lang, work.case.mailbox.name)).key.text
+        lang, host, ordered = work.mailbox.lang, work.case.mailbox.name, work.case.mail.received
+        return (await self._players.invite(name, address, lang, host, ordered=ordered)).key.text
 
     async def _verify_host(self, mailbox: Mailbox) -> None:
         """Raises `NotDoneError` if the owner of a mailbox cannot open a game by mail."""

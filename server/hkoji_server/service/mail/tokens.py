@@ -200,7 +200,7 @@ class LetterThread(NamedTuple):
         """
         place, letters, now = _place(notice), self._letters, self.new.made
         key = f"{place}.{version}" if version else place
-        row = replace(self.kept or self.new, made=now)
+        row = self.kept or self.new
         sent: dict[str, list[str]] = letters.get("sent", {})
         if key in sent:
             message_id, at, before = sent[key]

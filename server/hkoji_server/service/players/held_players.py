@@ -104,10 +104,13 @@ class HeldPlayers:
 
     # --- invitations ----------------------------------------------------------------------------------------------
 
-    async def invite(self, name: str, address: str, lang: str, by: str | None) -> Gateway:
+    async def invite(
+        self, name: str, address: str, lang: str, by: str | None, *, ordered: str | None = None
+    ) -> Gateway:
         """Makes a held key for the owner of a mailbox, reserves the name, and returns the key's certificate.
 
         `by` is the player who invites, None for the operator; only the operator's invitation is a letter by itself.
+        `ordered` is when a mail came that orders it.
         Raises `MalformedError`, `IllegalError`, `ExistsError`, `ForbiddenError` and `TooManyError`: see
         `Store.invite_mailbox`.
         """
@@ -127,7 +130,7 @@ class HeldPlayers:
         held = self.make_key(name)
         box = Mailbox(self._sources.entropy(8).hex(), name, address, held.key, lang, "invited", at)
         certificate = await self.certify(name, held.key, address)
-        new = NewMailbox(box, ChannelSettings().text, by, held, certificate)
+        new = NewMailbox(box, ChannelSettings().text, by, held, certificate, ordered)
         return read_certificate(await self._store.invite_mailbox(new))
 
     def make_key(self, name: str) -> KeptHeldKey:
