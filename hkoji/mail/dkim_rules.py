@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -244,7 +245,7 @@ def signatures_of(mail: Mail) -> tuple[MailSignature, ...]:
     if all(field.name != _SIGNATURE for field in mail.fields):
         return ()
     try:
-        return tuple(_Signed(mail).signatures)
+        return tuple(_read(mail).signatures)
     except UnreadableMailError:
         return ()
 
@@ -259,7 +260,7 @@ def judge_dkim(mail: Mail, answers: DnsAnswers, *, at: str | None, token: str | 
     now = None if at is None else parse_time(at) - _EPOCH
     reason, domain = _NONE, None
     try:
-        signed = _Signed(mail)
+        signed = _read(mail)
         for each in signed.signatures:
             fault = signed.fault_of(each, answers, now, token)
             if fault is None:
@@ -276,12 +277,18 @@ def signed_id(mail: Mail, token: str) -> str:
     Not every provider signs the Message-ID. Of two mails that differ in this, a signature that counts for one does
     not hold for the other, whatever `h=` and `c=` of it are. Raises `UnreadableMailError`.
     """
-    signed = _Signed(mail)
+    signed = _read(mail)
     date = _SPACES.sub(b" ", b"\n".join(field.value for field in mail.fields if field.name == "date"))
     # As `relaxed` has it: `simple` lets nobody change more.
     lines = b"\n".join(_SPACES.sub(b" ", line).rstrip(b" ") for line in signed.body.split(b"\n")).rstrip(b"\n")
     text = b"\n".join((b"hkoji.signed.v1", token.lower().encode(), date, sha256(lines).hexdigest().encode(), b""))
     return sha256(text).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def _read(mail: Mail) -> _Signed:
+    """Returns what is read of a mail's signatures once for all that is asked about them."""
+    return _Signed(mail)
 
 
 class _Signed:

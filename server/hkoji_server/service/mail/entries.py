@@ -261,16 +261,17 @@ class MailEntries:
     async def _grade(self, work: OrderWork, held: LoadedGame, gateway: Gateway) -> MailGrade:
         """Returns the grade that the log may claim: `dkim` only at its T, and for the mailbox that is certified there.
 
-        The entry before may be later than what was known when the mail was judged first. A mailbox that the player has
-        moved to is certified in new games only.
+        In another game the entry before may be later than in that by which the mail was judged. A mailbox that the
+        player has moved to is certified in new games only.
         """
         case = work.case
         if work.grade is not MailGrade.DKIM:
             return work.grade
+        judged = case.game is not None and case.game.held is held
         text = encode(gateway.to_json())
         found = await self._store.certificates(gateway.key.text)
         certified = any(each.text == text and each.mailbox == case.mailbox.address.lower() for each in found)
-        return work.grade if certified and has_dkim(case, held.refereed.at) else MailGrade.TOKEN
+        return work.grade if certified and (judged or has_dkim(case, held.refereed.at)) else MailGrade.TOKEN
 
 
 def _turn(work: OrderWork) -> tuple[LoadedGame, Gateway]:
