@@ -269,7 +269,7 @@ REFUSALS: Final[dict[Callable[[Store, Closing, Table], Changed], tuple[str, Make
     too_many_invitations: ("game", accepting, TooManyGamesError),
     too_many_offers: ("game", accepting, TooManyGamesError),
 }
-"""What makes writes impossible, by the writes, the mail that they close, and the error."""
+"""The reasons that make writes impossible, each with the writes, the mail that they close, and the error."""
 
 
 class ClosingContract:
@@ -348,7 +348,7 @@ class ClosingContract:
         assert [len(run(store.lines(each.game))) for each in (first, mailed, last)] == [2, 2, 2]
         assert run(store.mailbox(carol.channel)) == waiting.mailbox
 
-    def test_what_a_mail_has_led_to_may_be_as_old_as_the_mail(self, clocked: Clocked) -> None:
+    def test_a_write_that_a_mail_has_led_to_may_be_as_old_as_the_mail(self, clocked: Clocked) -> None:
         with clocked(MOMENT) as (store, show):
             tables = [new_game(store, seed) for seed in (1, 2)]
             box = with_mailbox(store)

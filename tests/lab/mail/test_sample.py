@@ -133,7 +133,7 @@ def test_a_process_that_is_killed_on_the_way_of_a_mail_leaves_nothing_else_behin
     assert done.counts["kills"] == 2
 
 
-def test_what_a_kill_may_leave_behind_is_found() -> None:
+def test_leftovers_of_a_kill_are_found() -> None:
     seed = '{"body":{},"by":"bob","game":"g","kind":"seed"}'
     rows = {
         "entry": [{"text": seed}],

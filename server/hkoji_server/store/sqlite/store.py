@@ -232,8 +232,8 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
     """Returns the work that writes `append` in a transaction. `clock` judges how old the decision is by then.
 
     The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError` or `TooManyGamesError` before
-    it has written anything. So the writer can leave it out of a batch without rolling the batch back. What `close_mail`
-    raises too is raised after the place is taken.
+    it has written anything. So the writer can leave it out of a batch without rolling the batch back. The errors of
+    `close_mail` come when the place is taken already: then the batch is rolled back, and done again one by one.
     """
     last = latest(append.at)
     place = advance_values(append)
