@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
@@ -565,25 +565,36 @@ class MailContract:
         assert count("c", hour)
         assert count("a", "2026-11-22T00:00:00Z")
 
+    def test_of_letters_that_are_planned_from_the_same_thread_one_is_leased(
+        self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
+    ) -> None:
+        box, waiting = with_letters(store, 24)
+        with opened() as other:
+
+            async def race(some: Sequence[WaitingNotice]) -> list[object]:
+                thread = await read_thread(store, box, some[0].game, FIRST)
+                letters = [plan_in(thread, each, f"{each.seq:026}")[1] for each in some]
+                tried = zip((store, other) * 4, some, letters, strict=True)
+                return await asyncio.gather(*(each.lease_letter(one, SECOND, rows) for each, one, rows in tried))
+
+            for at in (0, 8, 16):  # at first there is no row of the thread
+                found = run(race(waiting[at : at + 8]))
+                assert sum(isinstance(each, LeasedNotice) for each in found) == 1
+                assert found.count("changed") == 7
+
     def test_no_more_letters_are_counted_than_allowed_also_of_those_that_are_leased_at_once(
         self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
     ) -> None:
-        box, waiting = with_letters(store, 8)
+        box = with_mailbox(store)
+        waiting = [with_letters(store, 1, box=box, seed=seed)[1][0] for seed in range(1, 9)]
         limits = LetterLimits("a", 3, 9)
         run(store.add_identity("key", "origin"))
+        letters = [planned(store, box, each, limits=limits) for each in waiting]
         with opened() as other:
 
-            async def lease(backend: Store, one: WaitingNotice) -> object:
-                for _ in range(100):
-                    thread = await read_thread(backend, box, one.game, FIRST)
-                    letter = replace(plan_in(thread, one, f"{one.seq:026}")[1], limits=limits)
-                    if (found := await backend.lease_letter(one, SECOND, letter)) != "changed":
-                        return found
-                raise AssertionError
-
             async def race() -> list[object]:
-                stores = (store, other) * 4
-                return await asyncio.gather(*(lease(*each) for each in zip(stores, waiting, strict=True)))
+                tried = zip((store, other) * 4, waiting, letters, strict=True)
+                return await asyncio.gather(*(each.lease_letter(one, SECOND, rows) for each, one, rows in tried))
 
             found = run(race())
         assert sum(isinstance(each, LeasedNotice) for each in found) == 3
