@@ -40,6 +40,8 @@ an outage is recorded:
   by the operator the games of its time are marked when the appends have ended for which it waits.
 - *An offer is removed or opened.* A removal locks the rows of its games, and leaves out those that an append holds.
 - *No player asks for more games than allowed.* An addition with a quota holds the row of its player before it counts.
+- *No letter is lost in its thread, and no more are counted than allowed.* The lease of a letter holds the row of its
+  thread, or makes it, and that of the service if the letter counts, before it looks whether it may be sent.
 - *A challenge is taken once.* Only one statement can delete a row.
 - *Lost connections.* Reads are sent again. So are an append and a new game, because the store can recognise them: if
   the place is taken and contains exactly the lines that were to be written, byte for byte, they have been written. For
