@@ -1,7 +1,8 @@
 """How the commands of a mail that counts are carried out, and the commands about its mailbox.
 
-First comes what changes a game, then requests for information. Nothing is written before the mail is closed, and then
-all in one transaction. `MailOrders` reads and judges the mail, and closes it.
+First comes what changes a game, then requests for information. Nothing is written before the mail is closed, but the
+mailbox of a person whom `new` invites; then all is written in one transaction. `MailOrders` reads and judges the mail,
+and closes it.
 
 - Settings, and the end and the beginning of letters; letters also end by a web address in their header (RFC 8058).
 - `yes` confirms what a letter has asked. It never enters anything into a log.

@@ -1,9 +1,8 @@
 """Mails become what they order: each mail that has come is read, judged, obeyed, and closed with its answer.
 
-The steps are durable, and can be repeated from the row of the mail on: a draft before anything is submitted, then
-`Games.submit`, which knows what it has, then one transaction that closes the row and writes the answer. So an order is
-decided once, whatever is killed when. The player of a mail that answers no letter gets the letters again that wait for
-an answer.
+A mail is decided from reads alone. One transaction then writes what it leads to, closes it and writes its answers, or
+changes nothing. If something that was read has changed by then, the mail is decided anew. So an order counts once,
+whatever is killed when. The player of a mail that answers no letter gets the letters again that wait for an answer.
 """
 
 from __future__ import annotations
