@@ -1,4 +1,4 @@
-"""What is written when a mail is closed, in the one transaction that decides it."""
+"""The end of a mail: all that is written in the one transaction that decides it."""
 
 from __future__ import annotations
 

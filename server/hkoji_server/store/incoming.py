@@ -4,8 +4,8 @@
   mail is kept once. Only the first mail of one name with one Message-ID is kept, for ever. And of those that
   have the same signed text (`Closing.signed`) only the first is obeyed.
 - *A mail is closed together with what it leads to, and with its answers* (`Closing`). So after a crash it is either
-  processed again, and has led to nothing, or has been answered. What was set aside, and no longer holds up timeouts and
-  heads, does not get into a log with its early time.
+  processed again, and has led to nothing, or has been answered. A mail that was set aside, and no longer holds up
+  timeouts and heads, does not get into a log with its early time.
 - *Nothing old is kept late*: as of a decision, the time of a mail is at most `OLDEST` seconds old when it is kept.
 
 A mail is kept while the row of its mailbox is held, so of two that come at once each sees the other. It is closed, or
