@@ -47,7 +47,7 @@ from hkoji_server.store.tables import Channel
 NOTICE_PACE: Final = 5.0
 """The most seconds between two looks, on average, if nothing wakes the delivery."""
 _GATHERING: Final = 0.02
-"""How many seconds after it is woken it looks, so that what is written together is leased together."""
+"""How many seconds after it is woken it looks, so that one look finds all that is written together."""
 _REFILLING: Final = 0.2
 """The same while notices wait for places: a look goes through all of them, and places become free one by one."""
 _AGAIN: Final = 1.0
