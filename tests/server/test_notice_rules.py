@@ -21,7 +21,7 @@ from hkoji_server.service.games.notice_rules import (
 )
 from hkoji_server.service.players.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings, Quiet
 from hkoji_server.store.game_values import NewNotice
-from hkoji_server.store.notices import LeasedNotice
+from hkoji_server.store.notices import WaitingNotice
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -283,15 +283,15 @@ def owed_game(due: str | None, later_kinds: tuple[str, ...] = ()) -> tuple[str, 
     return table.names[actor], ToldGame(table.course, due, later_kinds, ())
 
 
-def lease(event: str, due: str, tries: int = 1) -> LeasedNotice:
-    return LeasedNotice("g", 1, event, "c", due, later(due, 120), tries)
+def waiting(event: str, due: str, tries: int = 0) -> WaitingNotice:
+    return WaitingNotice("g", 1, event, "c", due, due, tries)
 
 
 @given(
     event=st.sampled_from(list(REMINDERS)),
     left=st.integers(-2 * HOUR, 5 * DAY),
     chosen=settings(),
-    tries=st.integers(1, 4),
+    tries=st.integers(0, 3),
     moment=MOMENTS,
 )
 def test_a_reminder_is_sent_at_its_time_or_before_the_quiet_hours(
@@ -299,29 +299,29 @@ def test_a_reminder_is_sent_at_its_time_or_before_the_quiet_hours(
 ) -> None:
     deadline = later(moment, left)
     player, game = owed_game(deadline)
-    verdict = judge(lease(event, later(moment, -5), tries), player, game, chosen, moment)
+    verdict = judge(waiting(event, later(moment, -5), tries), player, game, chosen, moment)
     wanted = chosen.before_quiet(later(deadline, -REMINDERS[event]))
     if left < 0 or (event is NoticeEvent.REMIND1 and left < 4 * HOUR):
         assert verdict == DROP
     elif moment < wanted:
         assert (verdict.at, verdict.anew, verdict.dropped) == (wanted, True, False)
         # The next look sends it.
-        assert judge(lease(event, wanted), player, game, chosen, wanted) == SEND
+        assert judge(waiting(event, wanted), player, game, chosen, wanted) == SEND
     elif is_quiet(chosen, moment):
-        assert (verdict.at, verdict.anew) == (chosen.after_quiet(moment), tries == 1)
+        assert (verdict.at, verdict.anew) == (chosen.after_quiet(moment), tries == 0)
     else:
         assert verdict == SEND
 
 
-@given(chosen=settings(), due=MOMENTS, wait=st.integers(0, 2 * DAY), tries=st.integers(1, 4), data=st.data())
+@given(chosen=settings(), due=MOMENTS, wait=st.integers(0, 2 * DAY), tries=st.integers(0, 3), data=st.data())
 def test_a_turn_waits_for_the_digest_and_the_end_of_the_quiet_hours_and_then_is_sent(
     chosen: ChannelSettings, due: str, wait: int, tries: int, data: st.DataObject
 ) -> None:
     now = later(due, wait)
     deadline = data.draw(st.none() | st.integers(wait, 9 * DAY).map(lambda seconds: later(due, seconds)))
     player, game = owed_game(deadline)
-    leased = lease("turn", due, tries)
-    verdict = judge(leased, player, game, chosen, now)
+    notice = waiting("turn", due, tries)
+    verdict = judge(notice, player, game, chosen, now)
     assert not verdict.dropped
     if verdict.at is None:
         assert not is_quiet(chosen, now)
@@ -331,7 +331,7 @@ def test_a_turn_waits_for_the_digest_and_the_end_of_the_quiet_hours_and_then_is_
     assert now < verdict.at <= later(now, DAY + LONGEST_QUIET)
     assert not is_quiet(chosen, verdict.at)
     assume(deadline is None or verdict.at <= deadline)
-    again = lease("turn", verdict.at if verdict.anew else due, 1 if verdict.anew else tries + 1)
+    again = waiting("turn", verdict.at if verdict.anew else due, 0 if verdict.anew else tries + 1)
     assert judge(again, player, game, chosen, verdict.at) == SEND
 
 
@@ -342,10 +342,10 @@ def test_a_notice_about_an_entry_is_dropped_when_the_player_no_longer_owes_it(ev
     player, game = owed_game(due)
     other = next(name for name in game.course.setup.names if name != player)
     assert other is not None
-    leased = lease(event, later(now, -60))
+    notice = waiting(event, later(now, -60))
 
     def judged(name: str, told: ToldGame, at: str = now) -> object:
-        return judge(leased, name, told, NO_LATER, at)
+        return judge(notice, name, told, NO_LATER, at)
 
     assert judged(player, game) == SEND
     assert judged(other, game) == DROP
@@ -362,12 +362,12 @@ def test_an_invitation_is_dropped_when_it_is_over() -> None:
     table = ToldTable(agreement=Agreement(CONTROLS[1], later(AT, HOUR)))
     table.open(Invite("bob", None))
     game = ToldGame(table.course, later(AT, HOUR), (), ())
-    leased = lease("invited", AT)
-    assert judge(leased, "bob", game, NO_LATER, AT) == SEND
-    assert judge(leased, "carol", game, NO_LATER, AT) == DROP
-    assert judge(leased, "bob", game, NO_LATER, later(AT, HOUR + 1)) == DROP
+    notice = waiting("invited", AT)
+    assert judge(notice, "bob", game, NO_LATER, AT) == SEND
+    assert judge(notice, "carol", game, NO_LATER, AT) == DROP
+    assert judge(notice, "bob", game, NO_LATER, later(AT, HOUR + 1)) == DROP
     table.join()
-    assert judge(leased, "bob", game._replace(course=table.course, later=("join",)), NO_LATER, AT) == DROP
+    assert judge(notice, "bob", game._replace(course=table.course, later=("join",)), NO_LATER, AT) == DROP
 
 
 @pytest.mark.parametrize("event", ["turn", "given", "annul", "invited"])
@@ -381,7 +381,7 @@ def test_an_event_that_ends_before_the_next_digest_time_is_told_at_once(event: s
 
     def judged(wait: int) -> Verdict:
         chosen = ChannelSettings(digest=((parse_time(AT) + wait) % DAY,))
-        return judge(lease(event, AT), player, game, chosen, AT)
+        return judge(waiting(event, AT), player, game, chosen, AT)
 
     assert judged(HOUR) == Verdict(at=later(AT, HOUR), anew=True)
     assert judged(HOUR + 60) == SEND
@@ -390,11 +390,11 @@ def test_an_event_that_ends_before_the_next_digest_time_is_told_at_once(event: s
 def test_a_wish_that_was_taken_back_is_dropped() -> None:
     table = ToldTable().begin()
     game = ToldGame(table.course, None, (), ("bob",))
-    leased = lease("annul", AT)
-    assert judge(leased, "alice", game, NO_LATER, AT) == SEND
-    assert judge(leased, "bob", game, NO_LATER, AT) == DROP
-    assert judge(leased, "alice", game._replace(wishes=()), NO_LATER, AT) == DROP
-    assert judge(leased, "alice", game._replace(later=("rekey",)), NO_LATER, AT) == DROP
+    notice = waiting("annul", AT)
+    assert judge(notice, "alice", game, NO_LATER, AT) == SEND
+    assert judge(notice, "bob", game, NO_LATER, AT) == DROP
+    assert judge(notice, "alice", game._replace(wishes=()), NO_LATER, AT) == DROP
+    assert judge(notice, "alice", game._replace(later=("rekey",)), NO_LATER, AT) == DROP
 
 
 def test_a_rekey_brings_no_turn() -> None:

@@ -222,7 +222,7 @@ def judge(notice: WaitingNotice, player: str, game: ToldGame, settings: ChannelS
         wanted = max(now, _with_digest(event, notice.due, game, settings))
     at = settings.after_quiet(wanted)
     # A notice that was tried before keeps the time at which it was due, or it would be tried for ever.
-    return SEND if at <= now else Verdict(at=at, anew=notice.tries == 1)
+    return SEND if at <= now else Verdict(at=at, anew=notice.tried == 1)
 
 
 def _stale(event: NoticeEvent, player: str, game: ToldGame, now: str) -> bool:
