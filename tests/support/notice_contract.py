@@ -313,6 +313,17 @@ class NoticeContract:
         (again,) = leased(store, SECOND, THIRD)
         assert again == held._replace(due=SECOND, not_before=THIRD, tries=1)
 
+    def test_a_notice_that_is_written_anew_is_none_of_those_that_were_read(self, store: Store) -> None:
+        """A larger gift in the same second: a letter that was planned before says less than it."""
+        table = with_channels(store, channel("a"))
+        run(store.append(told(table, turn(table))))
+        for number in range(2):
+            read = due(store, "a", FIRST)
+            run(store.append(replace(next_line(table, number + 1), notices=(turn(table),))))
+            assert run(store.lease_notice(read, SECOND)) is None
+            assert not run(store.delete_notice(read, sent=False))
+        assert due(store, "a", FIRST)._replace(tries=0) == (*read[:-1], 0)
+
     @pytest.mark.parametrize(("anew", "due", "tries"), [(False, FIRST, 2), (True, SECOND, 1)])
     def test_a_notice_that_is_put_off_is_tried_again(self, store: Store, anew: bool, due: str, tries: int) -> None:
         table = with_channels(store, channel("a"))

@@ -18,7 +18,7 @@ The rows hold references and times, no cards and no texts. Times are texts of th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -28,6 +28,7 @@ from sqlalchemy import (
     Integer,
     Select,
     bindparam,
+    case,
     delete,
     exists,
     func,
@@ -267,8 +268,18 @@ def writing(dialect: str) -> Insert:
     else:
         from sqlalchemy.dialects import sqlite as own  # type: ignore[no-redef] # one of the two
     upsert = own.insert(OUTBOX)
-    renewed = {name: upsert.excluded[name] for name in RENEWED}
-    return upsert.on_conflict_do_update(index_elements=KEY, set_=renewed)
+    return upsert.on_conflict_do_update(index_elements=KEY, set_=renewal(dict(upsert.excluded)))
+
+
+def renewal(written: Mapping[str, ColumnElement[Any]]) -> dict[str, ColumnElement[Any]]:
+    """Returns what a row of the outbox becomes that is `written` anew: one that nobody has read before.
+
+    It counts as tried once if it would be the same otherwise, because both times are in one second.
+    """
+    zero: ColumnElement[int] = literal_column("0")
+    same = (OUTBOX.c.not_before == written["not_before"]) & (OUTBOX.c.tries == zero)
+    tries = case((same, literal_column("1")), else_=zero)
+    return {**{name: written[name] for name in RENEWED}, "tries": tries}
 
 
 def lease(connection: Connection, notice: WaitingNotice, until: str) -> LeasedNotice | None:

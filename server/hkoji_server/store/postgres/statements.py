@@ -36,7 +36,7 @@ from hkoji.game.course import OVER
 from hkoji_server.store.choices import working
 from hkoji_server.store.game_values import Append, GameSummary, NewGame
 from hkoji_server.store.games import COUNTED_OFFERS, FORGET_OFFERS, HEAD, NOTE_OFFER
-from hkoji_server.store.notices import KEY, RENEWED
+from hkoji_server.store.notices import KEY, RENEWED, renewal
 from hkoji_server.store.outages import no_more_outages
 from hkoji_server.store.player_tables import PLAYER, RETIRED
 from hkoji_server.store.sql_steps import Values, compiled
@@ -107,7 +107,7 @@ def _noted(moved: Any) -> Any:
         .where(CHANNEL.c.player == given.c.player, *working(), wanted)
     )
     added = insert_or(OUTBOX).from_select([*KEY, *RENEWED], rows)
-    return added.on_conflict_do_update(index_elements=KEY, set_={name: added.excluded[name] for name in RENEWED})
+    return added.on_conflict_do_update(index_elements=KEY, set_=renewal(dict(added.excluded)))
 
 
 # When it is first used: there are 512, each takes milliseconds to make, and a process needs about a dozen.
