@@ -31,7 +31,7 @@ Rows = Callable[[str, Values], Coroutine[Any, Any, list[Row]]]
 Snapshot = Callable[[Sequence[str], Values], Coroutine[Any, Any, list[list[Row]]]]
 
 
-class Step(Protocol):
+class RunsWork(Protocol):
     """Runs work on a connection."""
 
     def __call__(self, work: Callable[[Connection], T], /) -> Coroutine[Any, Any, T]:
@@ -114,24 +114,24 @@ class SqlSteps(ABC):
 
     All are read at one moment, or one after the other in the order given.
     """
-    _transaction: Step
+    _transaction: RunsWork
     """Runs work in a transaction that is serializable, and returns its result when the transaction is on disk.
 
     The work may run several times, and one of its runs is committed. Raises what the work raises, or `StorageError`;
     then nothing has changed, unless the error is a `StorageError` that says that the outcome is not known.
     """
-    _holding: Step
+    _holding: RunsWork
     """Runs work in a transaction that begins by holding a row, mostly that of a game, and returns its result.
 
     Each statement sees what was committed before it began. Then none misses what was committed while the transaction
     waited for the row.
     """
-    _entering: Step
+    _entering: RunsWork
     """Runs work likewise, but never beside a transaction that runs `_alone`.
 
     The rows of the work are as old as they say when `drained` has returned: its first statement holds a row.
     """
-    _alone: Step
+    _alone: RunsWork
     """Runs work in a transaction beside which nobody appends, adds a game or keeps a statement.
 
     Each statement sees what was committed before it began. Reads go on meanwhile.
