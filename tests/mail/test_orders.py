@@ -476,6 +476,27 @@ def test_of_a_quotation_whose_lines_are_wrapped_only_the_first_rest_can_be_an_or
     assert answered > 50
 
 
+@pytest.mark.parametrize("name", WORDS_FOR)
+def test_what_is_said_of_a_line_depends_on_no_card_that_its_player_does_not_see(name: str) -> None:
+    """The service reads orders with all cards, and a letter says why one is none, and which are near."""
+    ruleset, chance = RULESET_TYPES[name](), random.Random(7)
+    read, signs, italian = 0, "1234RIGC->!^", load_catalogue("it")
+    for state in decisions(random_game(ruleset, 7, most_rounds=1)):
+        seen, legal = state.project(state.actor), state.legal_actions()
+        moves = chance.choices(legal, k=6)
+        cards = ["".join(chance.choices(ruleset.pack.kinds, k=number)) for number in range(6)]
+        lines = [*cards, *map("".join, zip(chance.choices(signs, k=6), cards, strict=True))]
+        lines += [*(move[1:] for move in moves), *map(ruleset.public, moves), *(move + cards[1] for move in moves)]
+        lines += [move[:1] + chance.choice("ABX4") + move[2:] for move in moves]
+        for line in lines:
+            answer, own = read_orders([line], state), read_orders([line], seen)
+            assert answer == own, line
+            if isinstance(answer, OrderFault) and isinstance(own, OrderFault):
+                assert render(answer.reason, italian) == render(own.reason, italian), line
+                read += 1
+    assert read > 100
+
+
 def test_an_attribution_has_at_most_three_lines_and_a_quotation() -> None:
     assert order_paragraph(["a", "b", "c", "d:", "> x"]) == ("a",)
     assert order_paragraph(["a", "b", "c:", "> x", "2bc"]) == ("2bc",)
