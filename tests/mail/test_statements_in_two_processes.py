@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Coroutine
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
+from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.store.contract import Store
 
+from hkoji.log import sshsig
+from hkoji.log.game_statements import make_annul
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.claimed_mails import claimed_mails
 from tests.mail.test_mail_gifts import gifts
@@ -74,6 +79,31 @@ def test_it_counts_once_wherever_another_process_takes_the_mail_too(tmp_path: Pa
                 break
             point += 6  # those of one step are several, and more letters do not come in a day
         assert point > 10
+
+
+def test_a_wish_is_answered_with_the_end_of_the_game_that_an_earlier_one_has_just_brought(table: MailTable) -> None:
+    """Bob wishes it once more, and when that is to be written, alice agrees to his earlier wish."""
+    for answer in ("asked back", "called off"):
+        assert table.send("call off") == answer
+        table.letter = table.answers()[-1]
+    head, service = table.head()[1], table.world.service
+    wish = make_annul(game=table.game, head=head, name="alice")
+    said = {"head": head, "kind": "annul", "name": "alice", "sig": table.alice.signed(wish.text, sshsig.ANNUL)}
+    state, agreed = GameStatements.state, list[int]()
+
+    async def agreed_before(self: GameStatements, *given: Any) -> Any:  # Any: as `GameStatements.state`
+        if not agreed:
+            agreed.append(0)
+            path, body = f"/v1/games/{table.game}/statements", json.dumps(said).encode()
+            agreed.append((await service._answer("POST", path, body, None)).status)
+        return await state(self, *given)
+
+    with patch.object(GameStatements, "state", agreed_before):
+        assert table.send("call off") == "on record"
+    assert agreed[1:] == [201]
+    assert [line.entry.kind for line in table.alice.lines(table.game)][-2:] == ["annul", "end"]
+    assert "no winner, called off by agreement" in table.answers()[0].text
+    verify_kept(table)
 
 
 def test_gifts_wishes_and_a_recovery_in_processes_on_a_postgresql(tmp_path: Path, postgres: str) -> None:

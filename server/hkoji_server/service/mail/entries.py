@@ -212,7 +212,12 @@ class MailEntries:
         received = work.case.mail.received
 
         async def write(closing: Closing, ended: Closing | None) -> bool:
-            return (await self._statements.state(statement, sig, MailArrival(received, closing, ended))).fresh
+            stated = await self._statements.state(statement, sig, MailArrival(received, closing, ended))
+            if ended is None or stated.fresh or not stated.lines:
+                return stated.fresh
+            # By an earlier wish of the player the game has just ended so.
+            await self._store.close_incoming(replace(ended, evidence=None))
+            return True
 
         work.outcome.close(evidence=evidence)
         work.outcome.write = write
