@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
 from hkoji_server.store.contract import Store
+from hkoji_server.store.postgres.connections import LostError
 from hkoji_server.store.tables import GAME, OFFER
-from sqlalchemy import create_engine, func, select
+from psycopg import OperationalError
+from sqlalchemy import Connection, create_engine, func, select
+from sqlalchemy.exc import DBAPIError
 
 from hkoji.game.agreement import DAY
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_hosts import mail_host
+from tests.support.mail.mail_table import MailTable, mail
 
 NEW = "new hanamikoji friend{number} friend{number}@example.com"
 
@@ -100,3 +106,34 @@ def test_a_new_game_is_made_once_by_processes_on_a_postgresql(tmp_path: Path, po
             world.run(both())
             assert json.loads(world.incoming().result)["answer"] == "on record"
             assert games_and_offers(world) == (number, number)
+
+
+def test_what_a_mail_orders_is_done_once_though_the_connection_is_lost_at_the_commit(
+    tmp_path: Path, postgres: str
+) -> None:
+    """Nobody knows then whether it was written, and the process goes on."""
+    commit, losing = Connection.commit, list[bool]()
+
+    def lost(connection: Connection) -> None:
+        commit(connection)
+        if losing:
+            losing.clear()
+            connection.invalidate()
+            raise DBAPIError("COMMIT", None, OperationalError("lost"), connection_invalidated=True)
+
+    with list_world(tmp_path / "data", mail="play@hkoji.example", database=postgres) as world:
+        table = MailTable(world)
+        world.processes = False
+        for lines in (("show",), (table.line, "lang it")):
+            before = table.head()[0]
+            world.take(mail("bob@example.org", table.to, *lines, number=len(world.taken)), table.to)
+            with patch.object(Connection, "commit", lost):
+                losing.append(True)
+                with suppress(LostError):
+                    world.process()
+                assert losing == []
+            assert world.process() == []
+            assert table.head()[0] == before + len(lines) - 1
+            assert len(table.answers()) == 1
+        assert world.box("bob").lang == "it"
+        assert len(world.run(world.store.evidence(table.game, "bob"))) == 2
