@@ -16,6 +16,7 @@ from hkoji_server.store.game_values import MOST_INVITATIONS, NewGame, OfferQuota
 from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import MailboxMove
 from hkoji_server.store.mail_values import EVENTS_OF, RESERVED_SECONDS, ClosedMailError, Mailbox, NewAnswer
+from hkoji_server.store.player_tables import Player
 from hkoji_server.store.postgres import connections
 from hkoji_server.store.tables import GameTable
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -33,6 +34,7 @@ from hkoji.errors import (
 from hkoji.game.clock import add_seconds
 from hkoji.log.canonical import encode
 from hkoji.log.mail_claim import MailClaim, MailGrade
+from tests.support import mailboxes
 from tests.support.loops import run
 from tests.support.mail_contract import (
     FAR,
@@ -40,6 +42,7 @@ from tests.support.mail_contract import (
     evidence,
     invitation,
     key_text,
+    later,
     mail,
     outbox,
     token,
@@ -494,6 +497,23 @@ class ClosingContract:
             for (name, table), each in zip(tables.items(), ended, strict=True):
                 assert name == "close" or written(two[0], name, table) == (each is None)
             run(two[0].close_incoming(Closing(came.number)))
+
+    def test_a_name_whose_reservation_is_over_is_registered_or_reserved_anew_and_not_both(self, two: Two) -> None:
+        """Its owner accepts while somebody else is invited under it."""
+
+        async def accepts(channel: str, player: Player, pause: float) -> None:
+            await asyncio.sleep(pause)
+            await mailboxes.accept(two[0], channel, player)
+
+        for number in range(3 * ROUNDS):
+            name, by = f"bob{number}", f"host{number}"
+            before = invitation(name, number=2 * number + 1, by=by)
+            run(two[0].invite_mailbox(before))
+            player = a_player(name, before.mailbox.held_key, FAR, "text", "sig")
+            new = later(invitation(name, f"{name}@example.com", number=2 * number + 2, by=by), FAR)
+            accepted = accepts(before.mailbox.channel, player, number % ROUNDS * 0.0007)
+            results = run(together(accepted, two[1].invite_mailbox(new)))
+            assert [type(each) for each in results if isinstance(each, Exception)] == [ExistsError], results
 
 
 def written(store: Store, write: str, table: Table) -> bool:

@@ -219,7 +219,7 @@ def _alike(column: ColumnElement[str], address: str) -> tuple[ColumnElement[bool
 def _invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
     """Adds an invited mailbox: see `InvitationStore.invite_mailbox`. The attempt has been counted."""
     box, name = new.mailbox, new.mailbox.name
-    # A registration of the name reads it in a transaction of the same kind.
+    _hold_named(connection, name)
     if connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == name)).first():
         if new.by is not None:
             raise ExistsError(tell("player"), name, hint=tell("invite {name} without an address", name=name))
@@ -239,6 +239,11 @@ def _invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
         add_letter(connection, NO_GAME, 0, "invited", box.channel, box.since)
     assert new.certificate is not None
     return new.certificate
+
+
+def _hold_named(connection: Connection, name: str) -> None:
+    """Holds the mailboxes of a name, of which the owner of one may be about to accept: that holds it too."""
+    connection.execute(select(MAILBOX.c.channel).where(MAILBOX.c.name == name).with_for_update()).all()
 
 
 def _add(connection: Connection, new: NewMailbox, **more: str | None) -> None:
@@ -327,6 +332,7 @@ def _ask(connection: Connection, new: NewMailbox) -> Mailbox:
         return same
     registers = (box.confirm or "").startswith(REGISTERS)
     if registers:
+        _hold_named(connection, box.name)
         if connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == box.name)).first():
             raise ExistsError(tell("player"), box.name)
         verify_not_reserved(connection, box.name, "", box.since)
