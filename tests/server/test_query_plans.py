@@ -116,6 +116,7 @@ async def every_method(store: Store) -> None:
     await store.revoke_key(a_retired_key(one, "alice", AT, True))
     await store.revoke_key(a_retired_key(two, "alice", AT, True))
     await store.retired(one)
+    await store.has_own_key("bob")
     await store.knows_key(one)
     await store.retired_of("alice")
     await store.add_code(a_code("code", LATER, name="alice"))
