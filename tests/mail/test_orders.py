@@ -477,7 +477,7 @@ def test_of_a_quotation_whose_lines_are_wrapped_only_the_first_rest_can_be_an_or
 
 
 @pytest.mark.parametrize("name", WORDS_FOR)
-def test_what_is_said_of_a_line_depends_on_no_card_that_its_player_does_not_see(name: str) -> None:
+def test_an_answer_depends_on_no_card_that_its_player_does_not_see(name: str) -> None:
     """The service reads orders with all cards, and a letter says why one is none, and which are near."""
     ruleset, chance = RULESET_TYPES[name](), random.Random(7)
     read, signs, italian = 0, "1234RIGC->!^", load_catalogue("it")
