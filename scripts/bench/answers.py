@@ -24,7 +24,7 @@ from statistics import median
 from typing import Final
 
 from hkoji_server.service.mail.commands import command_fields
-from hkoji_server.service.mail.tokens import MailTokens
+from hkoji_server.service.mail.tokens import MailTokens, kept_token
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.store.mail_invitations import NewMailbox
 from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
@@ -73,7 +73,8 @@ class _MailedPlayer:
         await mailboxes.accept(
             store, box.channel, row_of(Player, name=self.name, key=key, registered=_SINCE, text="text", sig="sig")
         )
-        token = await tokens.issue(command_fields(box), box, _SINCE)
+        token = await tokens.make(command_fields(box))
+        await mailboxes.keep_reply(store, kept_token(token, box, _SINCE, None))
         self.to = f"play+{token.text}@{_HOST}"
 
     def mail(self, number: int) -> bytes:

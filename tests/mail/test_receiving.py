@@ -26,6 +26,7 @@ from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.fields import split_fields
 from hkoji.mail.mail import Mail, read_mail
 from hkoji.mail.tokens import token_digest
+from tests.support import mailboxes
 from tests.support.leases import read_due
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox
@@ -61,7 +62,7 @@ def a_mail(said: bytes = b"1e\r\n", /, **fields: str | None) -> bytes:
 def with_mailbox_and_token(store: Store) -> None:
     """A store with bob's mailbox and one token."""
     box = with_mailbox(store)
-    run(store.add_reply(ReplyToken(DIGEST, box.channel, "bob", GAME, "7", "turn", "", from_now(0))))
+    run(mailboxes.keep_reply(store, ReplyToken(DIGEST, box.channel, "bob", GAME, "7", "turn", "", from_now(0))))
 
 
 def from_now(seconds: int) -> str:
@@ -465,11 +466,11 @@ def test_a_report_about_an_old_letter_pauses_nothing(tmp_path: Path, kind: str, 
         raw = report("5.1.1", quoted) if kind == "report" else complaint(message_id=quoted)
         to = f"play+b-{old}@hkoji.example" if delimiter else "play@hkoji.example"
         token = replace(office.reply, digest=token_digest(old))
-        run(office.store.add_reply(replace(token, made=from_now(-7 * DAY - 60))))
+        run(mailboxes.keep_reply(office.store, replace(token, made=from_now(-7 * DAY - 60))))
         assert office.take(raw, to, True) is Received.OLD_LETTER
         assert not office.paused()
         assert office.rows() == []
-        run(office.store.add_reply(replace(token, made=from_now(-7 * DAY + 60))))
+        run(mailboxes.keep_reply(office.store, replace(token, made=from_now(-7 * DAY + 60))))
         assert office.take(raw, to, True) is Received.BOUNCE
         assert office.paused()
 

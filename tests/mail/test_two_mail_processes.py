@@ -108,9 +108,7 @@ def test_a_new_game_is_made_once_by_processes_on_a_postgresql(tmp_path: Path, po
             assert games_and_offers(world) == (number, number)
 
 
-def test_an_order_is_done_once_though_the_connection_is_lost_at_the_commit(
-    tmp_path: Path, postgres: str
-) -> None:
+def test_an_order_is_done_once_though_the_connection_is_lost_at_the_commit(tmp_path: Path, postgres: str) -> None:
     """Nobody knows then whether it was written, and the process goes on."""
     commit, losing = Connection.commit, list[bool]()
 

@@ -450,7 +450,7 @@ def test_the_service_forgets_spent_tokens(tmp_path: Path, mail: str | None) -> N
         old, late = "2026-09-20T12:00:00Z", "2026-09-22T12:00:00Z"  # 61 and 59 days before
         with at_work(running) as (store, _):
             for digest, spent in (("1" * 64, old), ("2" * 64, late), ("3" * 64, None)):
-                run(store.add_reply(ReplyToken(digest, "c", "bob", "", "", "turn", "", old, spent=spent)))
+                run(mailboxes.keep_reply(store, ReplyToken(digest, "c", "bob", "", "", "turn", "", old, spent=spent)))
             let_it_tidy(running)
             kept = [run(store.reply(each * 64)) is not None for each in "123"]
     assert kept == [mail is None, True, True]

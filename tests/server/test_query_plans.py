@@ -116,7 +116,6 @@ async def every_method(store: Store) -> None:
     await store.revoke_key(a_retired_key(one, "alice", AT, True))
     await store.revoke_key(a_retired_key(two, "alice", AT, True))
     await store.retired(one)
-    await store.has_own_key("bob")
     await store.knows_key(one)
     await store.retired_of("alice")
     await store.add_code(a_code("code", LATER, name="alice"))
@@ -281,7 +280,7 @@ async def every_method_of_mail(store: Store) -> None:
     assert new.held is not None and new.certificate is not None  # noqa: PT018 # both are given
     await store.add_held_key(new.held, new.certificate)
     await store.certificates(box.held_key)
-    await store.add_reply(token(1))
+    await mailboxes.keep_reply(store, token(1))
     await store.reply(token(1).digest)
     for number in range(3):
         await store.add_incoming(mail(box, number))
@@ -312,6 +311,7 @@ async def every_method_of_mail(store: Store) -> None:
         await store.note_bounce(box.channel, digest, AT, since=AT, enough=2)
     await lease_letters(store, box)
     await store.held_entropy(("", ""), 5)
+    await store.has_own_key("erin")
     await store.forget_entropy(table.game, "erin")
     await store.set_channel_settings(box.channel, "{}")
     await store.evidence(table.game, "erin")

@@ -134,7 +134,7 @@ def accepting(store: Store, table: Table) -> Closing:
     run(store.add_player(a_player("alice", HOST, FIRST, "text", "sig")))
     new = invitation()
     run(store.invite_mailbox(new))
-    run(store.add_reply(token(1)))
+    run(mailboxes.keep_reply(store, token(1)))
     box = new.mailbox
     return Closing(
         kept(store, box, 1),

@@ -430,7 +430,7 @@ class MailContract:
 
     def test_an_erased_mailbox_is_gone_and_keys_stay(self, store: Store) -> None:
         box = with_mailbox(store)
-        run(store.add_reply(token(1)))
+        run(mailboxes.keep_reply(store, token(1)))
         kept = run(store.add_incoming(mail(box, 1)))
         assert kept.number is not None
         run(
@@ -464,8 +464,8 @@ class MailContract:
     def test_a_token_stays_as_it_was_kept_first(self, store: Store) -> None:
         box = with_mailbox(store)
         kept = token(1, expires=SECOND)
-        run(store.add_reply(kept))
-        run(store.add_reply(replace(kept, name="carol", answers='{"a":1}')))
+        run(mailboxes.keep_reply(store, kept))
+        run(mailboxes.keep_reply(store, replace(kept, name="carol", answers='{"a":1}')))
         assert run(store.reply(kept.digest)) == kept
         changed = replace(kept, expires=None, spent=THIRD, answers='{"a":2}')
         run(store.add_incoming(mail(box, 1)))
@@ -474,7 +474,7 @@ class MailContract:
 
     def test_a_token_that_goes_out_again_says_when(self, store: Store) -> None:
         for made, known in ((SECOND, SECOND), (FIRST, SECOND), (THIRD, THIRD)):
-            run(store.add_reply(token(1, made=made, spent=None if made == SECOND else made)))
+            run(mailboxes.keep_reply(store, token(1, made=made, spent=None if made == SECOND else made)))
             assert run(store.reply(token(1).digest)) == token(1, made=known)
 
     # --- letters --------------------------------------------------------------------------------------------------
@@ -611,7 +611,7 @@ class MailContract:
             "other mailbox": token(6, game=waiting.game, channel="other"),
         }
         for each in kept.values():
-            run(store.add_reply(each))
+            run(mailboxes.keep_reply(store, each))
         letter = planned(store, box, waiting, ends=THIRD)
         assert isinstance(run(store.lease_letter(waiting, SECOND, letter)), LeasedNotice)
         now_kept = {name: run(store.reply(each.digest)) for name, each in kept.items()}
@@ -803,7 +803,7 @@ class MailContract:
             token(5, expires=THIRD),
         ]
         for each in tokens:
-            run(store.add_reply(each))
+            run(mailboxes.keep_reply(store, each))
         waiting = with_letters(store, 3, box=box, seed=4)[1]
         limits = LetterLimits("a", 1, 1)
         assert counts(store, box, waiting[0], limits, FIRST)

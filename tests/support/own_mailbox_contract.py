@@ -10,6 +10,7 @@ from hkoji_server.store.mail_values import Mailbox
 from hkoji.errors import ForbiddenError
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
+from tests.support import mailboxes
 from tests.support.loops import run
 from tests.support.mail_contract import FAR, add_mailbox, key_text, outbox, token, with_mailbox
 from tests.support.rows import a_certificate, a_held_key, a_player, a_retired_key, replace
@@ -81,7 +82,7 @@ class OwnMailboxContract:
     @pytest.mark.parametrize("revoked", [False, True])
     def test_a_channel_that_is_removed_leaves_no_mailbox(self, store: Store, revoked: bool) -> None:
         box, other = in_use(store), add_mailbox(store, "carol", 3)
-        run(store.add_reply(token(1, channel=box.channel)))
+        run(mailboxes.keep_reply(store, token(1, channel=box.channel)))
         if revoked:
             run(store.revoke_key(a_retired_key(key_text(200), "alice", SECOND, revoked=True)))
         else:

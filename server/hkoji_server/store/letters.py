@@ -98,10 +98,6 @@ class LetterStore(SqlSteps):
         found = await self._read(_REPLY, b_digest=digest)
         return ReplyToken(*found[0]) if found else None
 
-    async def add_reply(self, reply: ReplyToken) -> None:
-        """Keeps a token that goes out with a letter. Of a known one only `made` changes, if it is later."""
-        await self._transaction(lambda connection: add_reply(connection, reply))
-
     # --- letters --------------------------------------------------------------------------------------------------
 
     @holding
@@ -236,7 +232,7 @@ class LetterStore(SqlSteps):
 
 
 def add_reply(connection: Connection, reply: ReplyToken) -> None:
-    """Keeps a token unless it is known: see `LetterStore.add_reply`."""
+    """Keeps a token that goes out with a letter. Of a known one only `made` changes, if it is later."""
     known = REPLY.c.digest == reply.digest
     made = connection.execute(select(REPLY.c.made).where(known)).scalar_one_or_none()
     if made is None:

@@ -93,12 +93,6 @@ class MailTokens:
             self._secret = bytes.fromhex(await self._store.mail_secret())
         return self._secret
 
-    async def issue(self, fields: TokenFields, mailbox: Mailbox, now: str) -> IssuedToken:
-        """Returns the token of these fields, which is good from now on if it has not been before."""
-        issued = await self.make(fields)
-        await self._store.add_reply(kept_token(issued, mailbox, now, None))
-        return issued
-
 
 class LetterTokens:
     """The tokens that a letter to a mailbox shows. `rows` are to be kept when it is sent."""
