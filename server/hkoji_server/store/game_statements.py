@@ -16,7 +16,7 @@ from hkoji.game.clock import Way
 from hkoji.messages.text import tell
 from hkoji_server.store.closing import Closing
 from hkoji_server.store.game_values import NewNotice
-from hkoji_server.store.incoming import close_mail
+from hkoji_server.store.incoming import close_mail, verify_closing
 from hkoji_server.store.mail_tables import EVIDENCE
 from hkoji_server.store.notices import add_notices
 from hkoji_server.store.outages import outage_number
@@ -82,8 +82,8 @@ class StatementStore(SqlSteps):
         changes. `closing` closes the mail that has led to it, and `key` is its author's key, as in `Append`.
 
         Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `RevokedError`; what
-        `close_mail` raises; `StaleDecisionError` also if another player's annulment of the same head is kept, because
-        then the game ends instead.
+        `verify_closing` and `close_mail` raise; `StaleDecisionError` also if another player's annulment of the same
+        head is kept, because then the game ends instead.
         """
         if _held_deadline(connection, new.game, new.head) != deadline:
             raise StaleDecisionError(new.game)
@@ -93,6 +93,8 @@ class StatementStore(SqlSteps):
         # A statement that a mail has led to may be as old as the mail.
         if closing is None and self._time(connection) > latest(new.at):
             raise StaleDecisionError(new.game)
+        if closing is not None:
+            verify_closing(connection, closing)
         if not _makes_way(connection, new):
             return False
         if closing is not None:

@@ -244,7 +244,8 @@ class GameStore(SqlSteps):
     @abstractmethod
     async def append(self, append: Append | Decide) -> None:
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
-        `TooManyGamesError`, or `NotFoundError` for a game that is not there, or what `close_mail` raises.
+        `TooManyGamesError`, or `NotFoundError` for a game that is not there, or what `verify_closing` and
+        `close_mail` raise.
 
         Raises `StaleDecisionError` if the head is the same, and the deadline is not, there are more outages, or the
         decision is too old. An append that ends the game forgets the statements about it.

@@ -139,15 +139,16 @@ class IncomingStore(SqlSteps):
 
     @within("_holding", wakes=True)
     def close_incoming(self, connection: Connection, closing: Closing) -> None:
-        """Closes a mail, and nothing else. Changes nothing if it raises, as `close_mail` does."""
+        """Closes a mail, and nothing else. Changes nothing if it raises, as `verify_closing` and `close_mail` do."""
+        verify_closing(connection, closing)
         close_mail(connection, closing)
 
 
-def close_mail(connection: Connection, closing: Closing) -> None:
-    """Closes a mail in the transaction of what it leads to, whose game is held by then.
+def verify_closing(connection: Connection, closing: Closing) -> None:
+    """Holds the row of a mail, before anything is written. The game of what it leads to is held by then.
 
-    Raises before it writes anything: `ClosedMailError` if the mail is closed or was set aside, `StaleDecisionError` if
-    another mail of the name is known by `signed`, or `move` cannot be done any more, and what `accept_mailbox` raises.
+    Raises `ClosedMailError` if the mail is closed or was set aside, and `StaleDecisionError` if another mail of the
+    name is known by `signed`.
     """
     if connection.execute(_HOLD_NEW, {"b_number": closing.mail}).first() is None:
         raise ClosedMailError(closing.mail)
@@ -155,6 +156,13 @@ def close_mail(connection: Connection, closing: Closing) -> None:
         known = {"b_number": closing.mail, "b_signed": closing.signed}
         if connection.execute(_SIGNED_BEFORE, known).first() is not None:
             raise StaleDecisionError
+
+
+def close_mail(connection: Connection, closing: Closing) -> None:
+    """Closes a mail, which `verify_closing` holds, in the transaction of what it leads to.
+
+    Raises `StaleDecisionError` if `move` cannot be done any more, and what `accept_mailbox` raises.
+    """
     was = closing.was
     if closing.move is not None:
         move_mailbox(connection, closing.move)

@@ -77,7 +77,7 @@ from hkoji_server.store.batch_thread import CallThread
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, Decide, NewGame, OfferQuota
 from hkoji_server.store.games import CountedOffers, quota_values, verify_may_offer
-from hkoji_server.store.incoming import close_mail
+from hkoji_server.store.incoming import close_mail, verify_closing
 from hkoji_server.store.location import show_location
 from hkoji_server.store.player_tables import RetiredKey
 from hkoji_server.store.players import look_at_invitations
@@ -294,6 +294,7 @@ def _append_closing(connection: Connection, append: Append) -> None:
             hosted = run(statements.HOSTED, open_games_values(append)).one()
             verify_may_open(append, tuple(hosted))
         if closing is not None:
+            verify_closing(connection, closing)
             close_mail(connection, closing)
     moved, revoked = run(statements.append_statement(append), values).one()
     if not moved:

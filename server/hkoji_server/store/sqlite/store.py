@@ -32,7 +32,7 @@ from hkoji_server.store.games import (
     quota_values,
     verify_may_offer,
 )
-from hkoji_server.store.incoming import close_mail
+from hkoji_server.store.incoming import close_mail, verify_closing
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.notices import WANTING, outbox_rows, wanting_values, writing
 from hkoji_server.store.outages import outage_number
@@ -231,9 +231,9 @@ class SqliteStore(Store):
 def write_of(append: Append, clock: Clock) -> Work[Hint]:
     """Returns the work that writes `append` in a transaction. `clock` judges how old the decision is by then.
 
-    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError` or `TooManyGamesError` before
-    it has written anything. So the writer can leave it out of a batch without rolling the batch back. The errors of
-    `close_mail` come when the place is taken already: then the batch is rolled back, and done again one by one.
+    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError`, `TooManyGamesError` or
+    `ClosedMailError` before it has written anything. So the writer can leave it out of a batch without rolling the
+    batch back. The few errors of `close_mail` come when the place is taken: then a batch is done again one by one.
     """
     last = latest(append.at)
     place = advance_values(append)
@@ -256,6 +256,8 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
             verify_may_open(append, execute(_OPEN_GAMES, open_games_values(append)).fetchone())
         # The transaction has the write lock: another that waits for it cannot have looked at the clock yet. An append
         # that a mail has led to may be as old as the mail.
+        if closing is not None:
+            verify_closing(connection, closing)
         if (closing is None and clock() > last) or execute(ADVANCE, place).rowcount != 1:
             if append.key and (row := execute(_RETIRED_KEY, place).fetchone()):
                 verify_not_revoked(one_of(RetiredKey, [row]))
