@@ -20,11 +20,11 @@ from hkoji.errors import HkojiError
 from hkoji.game.agreement import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.commands import MailOrder
+from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
 from hkoji.mail.letters.answers import AskedWhy
 from hkoji.mail.letters.page import unlinked
 from hkoji.mail.mail import Mail
-from hkoji.mail.tokens import NO_DNS, TokenFields
+from hkoji.mail.tokens import NO_DNS, Purpose, TokenFields
 from hkoji.messages.text import Text, assemble, dismantle, quoted
 from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.seat_games import SeatTurn
@@ -214,7 +214,8 @@ class MailOutcome:
     `closing` has the changes, and `write` what changes a game. `games` are those to which the letters belong, by
     default that of the mail. `counts` are changes of what is counted for the token. `orders` are the commands that were
     understood, and `grade` that of a mail that was obeyed. `speaks` says that the owner has ended a long silence.
-    `more` has parts behind those of the commands. `ended` is said in place of `CALLED_OFF` if the game ends by that.
+    `more` has parts behind those of the commands. `now` is the time of the decision. `ended` is said in place of
+    `CALLED_OFF` if the game ends by that.
     """
 
     closing: Closing
@@ -244,6 +245,43 @@ class MailOutcome:
 def closing_of(case: MailCase) -> Closing:
     """Returns how a mail to a token is closed that changes nothing."""
     return Closing(case.mail.number, was=case.mailbox, signed=case.signed)
+
+
+def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
+    """Returns what the token is for by which an order is asked back."""
+    name, about = case.mailbox.name, case.mail.digest
+    if kind is OrderKind.YES:  # what it confirms stands in the token alone
+        return case.fields
+    if case.game is None:
+        return TokenFields(Purpose.AGAIN, name, about=about)
+    if kind is OrderKind.RESIGN:
+        return TokenFields(Purpose.AGAIN, name, case.mail.game, about=about)
+    place = case.game.place
+    return TokenFields(Purpose.AGAIN, name, case.mail.game, place.seq, place.head, about)
+
+
+def saying(case: MailCase, *parts: AnswerPart, counts: dict[str, Any] | None = None) -> MailOutcome:  # Any: JSON
+    """Returns the result of a mail that is answered, or is silent, and changes nothing else."""
+    return MailOutcome(closing_of(case), parts or SILENT, counts=counts or {})
+
+
+def refusing(case: MailCase, order: MailOrder, reason: Text) -> MailOutcome:
+    """Returns the result of a mail with a command that is understood, and is not done."""
+    return saying(case, part(AnswerKind.NOT_DONE, line=shown_line(order.line), reason=reason, read=True))
+
+
+def not_understood(case: MailCase, fault: OrderFault) -> MailOutcome:
+    """Returns the result of a mail with a line that is not understood."""
+    said = part(
+        AnswerKind.NOT_DONE,
+        line=shown_line(fault.line),
+        reason=fault.reason,
+        near=list(fault.near),
+        ask=fault.ask,
+        more=fault.more,
+        read=fault.read,
+    )
+    return saying(case, said)
 
 
 @dataclass(frozen=True, slots=True)

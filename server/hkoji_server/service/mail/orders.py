@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, StorageError, UnreadableMailError
 from hkoji.game.clock import add_seconds
@@ -20,21 +20,24 @@ from hkoji.mail.letters.answers import AskedWhy
 from hkoji.mail.mail import Mail, read_mail
 from hkoji.mail.orders import read_orders, read_said
 from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, is_for_any, token_digest
-from hkoji.messages.text import Text, tell
+from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.service.games.loaded_games import TRIES, undecided
 from hkoji_server.service.mail.cases import (
     AGAIN_SECONDS,
     SILENT,
     AnswerKind,
-    AnswerPart,
     MailCase,
     MailOutcome,
+    again_fields,
     closing_of,
     count_answer,
     is_needed,
     mark_last,
+    not_understood,
     part,
+    refusing,
+    saying,
     shown_line,
     write_result,
 )
@@ -181,24 +184,26 @@ class MailOrders:
         sender = sender_of(read.header, mailbox.address)
         said = json.loads(reply.answers)
         if mailbox.state == "moved":
-            return _said(case)
+            return saying(case)
         if read.automatic:
             if sender is MailSender.OTHER or not case.good or said.get(_PROGRAM) or mailbox.state in SHUT:
-                return _said(case)
+                return saying(case)
             reason = tell("its field {name} says that a program has sent it", name=read.automatic[0].value)
-            return _said(case, part(AnswerKind.UNREADABLE, reason=reason), counts={_PROGRAM: 1})
+            return saying(case, part(AnswerKind.UNREADABLE, reason=reason), counts={_PROGRAM: 1})
         if sender is MailSender.UNREADABLE:
             today = now[:10]
             if said.get(_ODD) == today or mailbox.state in SHUT:
-                return _said(case)
-            return _said(case, part(AnswerKind.UNREADABLE, reason=read.header.sender_fault or ""), counts={_ODD: today})
+                return saying(case)
+            return saying(
+                case, part(AnswerKind.UNREADABLE, reason=read.header.sender_fault or ""), counts={_ODD: today}
+            )
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
-            return _said(case)
+            return saying(case)
         # A mail that says that the lock was a mistake, and nothing else, is read where that is asked.
         asked = mailbox.state == "locked" and case.fields.purpose is Purpose.YES
         unlocks = asked and read.only_order(OrderKind.YES) is not None
         if mailbox.state in SHUT and not unlocks:
-            return _said(case, *([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT))
+            return saying(case, *([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT))
         outcome = await self._obey(case, sender)
         if sender is MailSender.OTHER:
             if any(each.kind is AnswerKind.NOT_DONE or each.kind is AnswerKind.UNREADABLE for each in outcome.parts):
@@ -228,9 +233,9 @@ class MailOrders:
         try:
             read = _read(case)
         except UnreadableMailError as error:
-            return _said(case, part(AnswerKind.UNREADABLE, reason=error.reason))
+            return saying(case, part(AnswerKind.UNREADABLE, reason=error.reason))
         if isinstance(read, OrderFault):
-            return _not_understood(case, read) if case.good else self._over(case)
+            return not_understood(case, read) if case.good else self._over(case)
         outcome = await self._judged(case, read, sender)
         outcome.orders = read
         return outcome
@@ -244,10 +249,10 @@ class MailOrders:
             return self._over(case)
         wrong = next((each for each in read if not is_allowed(each, case)), None)
         if wrong is not None:
-            return _refused(case, wrong, wrong_letter(wrong.kind, case))
+            return refusing(case, wrong, wrong_letter(wrong.kind, case))
         for each in read:
             if (why_not := refusal(each.kind, case)) is not None:
-                return _refused(case, each, why_not)
+                return refusing(case, each, why_not)
         if sender is MailSender.REGISTERED:  # only now is it known that its signature matters
             case = await ask_dns(case, self._look_up)
         verdict = self._verdict(case, sender)
@@ -259,7 +264,7 @@ class MailOrders:
             return MailOutcome(closing_of(replace(case, signed=None)))
         for each in read:
             if (why_not := too_weak(each.kind, case, verdict)) is not None:
-                return _refused(case, each, why_not)
+                return refusing(case, each, why_not)
         if not all(is_counted(each.kind, case) for each in read):
             return await self._ask_back(case, read, AskedWhy.FINAL)
         return await self._commands.obey(case, read, verdict)
@@ -292,7 +297,7 @@ class MailOrders:
             about=fields.about if fields.purpose is Purpose.YES else None,
         )
         kept = kept_token(issued, case.mailbox, case.now, expires)
-        outcome = _said(case, said)
+        outcome = saying(case, said)
         outcome.close(replies=(replace(kept, answers=json.dumps({ASKS: order.kind.value})),))
         return outcome
 
@@ -301,10 +306,10 @@ class MailOrders:
         before, today = json.loads(case.reply.answers).get(_OVER), case.now[:10]
         owes = case.game is not None and case.game.owes_move
         if before is not None and not (owes and before < today):
-            return _said(case)
+            return saying(case)
         if case.game is None:
-            return _said(case, part(AnswerKind.NOT_DONE, line="", reason=_NO_LONGER), counts={_OVER: today})
-        return _said(case, part(AnswerKind.TURN_OVER, after=case.fields.seq), counts={_OVER: today})
+            return saying(case, part(AnswerKind.NOT_DONE, line="", reason=_NO_LONGER), counts={_OVER: today})
+        return saying(case, part(AnswerKind.TURN_OVER, after=case.fields.seq), counts={_OVER: today})
 
     # --- to the bare address --------------------------------------------------------------------------------------
 
@@ -386,19 +391,6 @@ class MailOrders:
             await self._store.close_incoming(replace(closing, evidence=None, entropy=None))
 
 
-def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
-    """Returns what the token is for by which an order is asked back."""
-    name, about = case.mailbox.name, case.mail.digest
-    if kind is OrderKind.YES:  # what it confirms stands in the token alone
-        return case.fields
-    if case.game is None:
-        return TokenFields(Purpose.AGAIN, name, about=about)
-    if kind is OrderKind.RESIGN:
-        return TokenFields(Purpose.AGAIN, name, case.mail.game, about=about)
-    place = case.game.place
-    return TokenFields(Purpose.AGAIN, name, case.mail.game, place.seq, place.head, about)
-
-
 def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
     """Reads the orders of a mail. Raises `UnreadableMailError`."""
     game = case.game
@@ -407,25 +399,3 @@ def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
         return read_said(lines, game.course.setup.ruleset)
     state = game.course.state if game is not None and game.owes_move and case.good else None
     return read_orders(lines, state)
-
-
-def _said(case: MailCase, *parts: AnswerPart, counts: dict[str, Any] | None = None) -> MailOutcome:  # Any: JSON
-    """Returns the result of a mail that is answered, or is silent, and changes nothing else."""
-    return MailOutcome(closing_of(case), parts or SILENT, counts=counts or {})
-
-
-def _refused(case: MailCase, order: MailOrder, reason: Text) -> MailOutcome:
-    return _said(case, part(AnswerKind.NOT_DONE, line=shown_line(order.line), reason=reason, read=True))
-
-
-def _not_understood(case: MailCase, fault: OrderFault) -> MailOutcome:
-    said = part(
-        AnswerKind.NOT_DONE,
-        line=shown_line(fault.line),
-        reason=fault.reason,
-        near=list(fault.near),
-        ask=fault.ask,
-        more=fault.more,
-        read=fault.read,
-    )
-    return _said(case, said)
